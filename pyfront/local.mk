@@ -296,6 +296,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/tensor/convert.c \
 	pyfront/tensor/device.c \
 	pyfront/tensor/device.h \
+	pyfront/tensor/dying.c \
+	pyfront/tensor/dying.h \
 	pyfront/tensor/dlpack.c \
 	pyfront/tensor/inplace.c \
 	pyfront/tensor/item.c \

@@ -175,12 +175,13 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     if (jpy_region_nodes(f, e, call, slots, rng_before, results, &host, node) < 0)
         PyErr_Clear(); /* rc is -1 */
     else
-        rc = jpy_commit(e, slots, r, host.text, results, node, out_result);
+        rc = jpy_commit(e, slots, r, &host, results, node, out_result);
     if (JN_UNLIKELY(start))
         jpy_prof_add(f, JN_PROF_COMMIT, start);
     janus_run_stats stats = {0};
     jn_run_stats_get(r, &stats); /* apply computes, too */
     jpy_entry_count(f, &stats);
+    const char *why = rc == -2 ? "what it replaces has a finalizer" : "the results cannot be made";
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);
@@ -188,7 +189,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     if (rc > 0 && rng != rng_before)
         jpy_rng_default()->offset = rng;
     if (rc < 0) {
-        jpy_note(f, "discarded: the results cannot be made");
+        jpy_note(f, "discarded: %s", why);
         PyErr_Clear();
     }
     e->runs++;

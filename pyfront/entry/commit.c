@@ -284,14 +284,15 @@ static bool nothing_printed(PyObject *text, bool *raised) {
     return *raised && !wrote;
 }
 
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host, jn_arg *results,
                jpy_node **nodes, PyObject **out_result) {
     jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = nodes};
     jpy_writes w = {0};
     bool ok = jpy_making_all(&m, run) && jpy_writes_list(&w, &m, run), raised = false;
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
-    ok = ok && jpy_writes_ready(&w) && jpy_writes_grow(&w);
-    if (ok && nothing_printed(text, &raised)) {
+    bool quiet = !ok || jpy_writes_are_quiet(&w, &m, host, NULL);
+    ok = ok && quiet && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    if (ok && nothing_printed(host->text, &raised)) {
         jpy_writes_undo(&w);
         ok = raised = false;
     }
@@ -309,5 +310,5 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_a
     jpy_making_free(&m);
     if (raised)
         PyErr_Restore(type, value, tb);
-    return ok ? raised : -1;
+    return ok ? raised : quiet ? -1 : -2;
 }

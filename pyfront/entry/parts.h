@@ -11,6 +11,7 @@
 #include "pyfront/guard/guard.h"
 
 struct jpy_node;
+struct jpy_host;
 
 /* How a Python value is born at commit. */
 typedef enum jpy_recipe_kind {
@@ -225,8 +226,9 @@ void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_l
                       size_t n_out);
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
- * `text`: what is printed first of all, or NULL.  0; -1: nothing has changed; 1: all is done, but
- * printing has raised when some of it was written. */
-int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, PyObject *text, jn_arg *results,
-               struct jpy_node **nodes, PyObject **out_result);
+ * `host`: of the run, with what is printed first of all.  0; -1: nothing has changed; -2: nor has
+ * it, since what would be replaced has a finalizer (write.h); 1: all is done, but printing has
+ * raised when some of it was written. */
+int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const struct jpy_host *host,
+               jn_arg *results, struct jpy_node **nodes, PyObject **out_result);
 #endif

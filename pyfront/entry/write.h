@@ -2,7 +2,7 @@
 /*
  * What a commit writes, as a list, so that performing it cannot fail.
  *
- *     list -> ready -> grow -> finish, or undo after grow
+ *     list -> are quiet? -> ready -> grow -> finish, or undo after grow
  *
  * `ready` has everything that writing takes: room in lists, tensors that can be copied, the new
  * contents of dicts whose keys change places.  `grow` makes the places that are not there yet, the
@@ -46,6 +46,7 @@ typedef struct jpy_write {
 typedef struct jpy_target { /* a container of which more is known than one write */
     PyObject *o;
     Py_ssize_t appends; /* to a list */
+    Py_ssize_t popped;  /* of a list, as far as jpy_writes_are_quiet has come */
     PyObject *deleted;  /* set: what was deleted of it so far */
     bool cleared;
     bool moves;     /* what was deleted comes again, behind all others */
@@ -62,9 +63,19 @@ typedef struct jpy_writes {
     jn_arena arena;
 } jpy_writes;
 
+typedef struct jpy_copied { /* an object, and a container of some of what it refers to */
+    PyObject *o, *copy;
+} jpy_copied;
+typedef JN_VEC(jpy_copied) jpy_copies;
+
 /* The log of the run, then the steps; false: out of memory, an exception may be set.  Memory of all
  * zeros is an empty list; to be freed in any case. */
 bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run);
+/* Whether all that the writes let go of dies quietly (pyfront/tensor/dying.h); false, too: memory
+ * is short.  Before `ready`.  copies: what refers to objects beside the program and the run, or
+ * NULL. */
+bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const struct jpy_host *host,
+                          const jpy_copies *copies);
 bool jpy_writes_ready(jpy_writes *w);
 /* No Python code may run from here to finish, but what printing runs. */
 bool jpy_writes_grow(jpy_writes *w);

@@ -9,6 +9,7 @@
 #include "pyfront/entry/write.h"
 
 #include "exec/store/store.h"
+#include "pyfront/entry/host.h"
 #include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
@@ -239,6 +240,131 @@ static bool copy_dicts(jpy_writes *w) {
             return false;
     }
     return true;
+}
+
+/* ---- what is let go of --------------------------------------------------------------------------
+ */
+
+typedef struct replacing { /* what jpy_dying.own is asked with */
+    const jpy_writes *w;
+    const jpy_making *m;
+    const jpy_host *host;
+    const jpy_copies *copies;
+} replacing;
+
+static int own(PyObject *o, void *d) {
+    jpy_own_goes(d, o);
+    return 0;
+}
+
+static void run_goes(jpy_dying *d, const void *ctx) {
+    const replacing *x = ctx;
+    const jpy_making *m = x->m;
+    const jpy_entry *e = m->e;
+    for (size_t i = 0; i < x->host->held.n; i++)
+        jpy_own_goes(d, x->host->held.data[i]);
+    for (size_t i = 0; i < e->guards.srcs.n; i++) {
+        jpy_own_goes(d, m->slots[i]);
+        if (x->copies) /* the call has them, and so has what compares it */
+            jpy_own_goes(d, m->slots[i]);
+    }
+    for (size_t i = 0; e->n_stages && i < e->inputs.n; i++) /* the node of its results has them */
+        jpy_own_goes(d, m->slots[e->inputs.data[i].slot]);
+    for (unsigned i = 0; i < e->n_results; i++) {
+        if (m->results[i].kind == JANUS_KIND_OBJECT)
+            jpy_own_goes(d, m->results[i].o);
+        else if (m->results[i].kind == JANUS_KIND_TENSOR)
+            jpy_own_goes(d, m->results[i].object);
+    }
+    for (size_t i = 0; i < e->steps.n + e->n_recipes + 1; i++)
+        jpy_own_goes(d, m->values[i]);
+    for (size_t i = 0; i < x->w->all.n; i++) {
+        jpy_own_goes(d, x->w->all.data[i].key);
+        jpy_own_goes(d, x->w->all.data[i].v);
+    }
+    for (size_t i = 0; x->copies && i < x->copies->n; i++) {
+        PyObject *copy = x->copies->data[i].copy;
+        jpy_own_goes(d, x->copies->data[i].o);
+        if (copy && Py_TYPE(copy)->tp_traverse)
+            Py_TYPE(copy)->tp_traverse(copy, own, d);
+    }
+}
+
+static void attr_goes(jpy_dying *d, const jpy_write *x) {
+    PyObject *v = jpy_plain_attr(x->o, x->key);
+    if (v && !jpy_is_quiet(v) && Py_REFCNT(v) > 1) { /* else it was made by being read */
+        Py_DECREF(v);
+        jpy_goes(d, v);
+    } else {
+        Py_XDECREF(v);
+    }
+}
+
+static void pair_goes(jpy_dying *d, const jpy_write *x) {
+    PyObject *v = PyDict_GetItemWithError(x->o, x->key);
+    PyErr_Clear();
+    jpy_goes(d, v);
+    if (v && !x->v)
+        jpy_goes(d, x->key);
+}
+
+static void all_goes(jpy_dying *d, PyObject *o) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v;
+    for (Py_ssize_t i = 0; PyList_Check(o) && i < PyList_GET_SIZE(o); i++)
+        jpy_goes(d, PyList_GET_ITEM(o, i));
+    while (PyDict_Check(o) && PyDict_Next(o, &pos, &k, &v)) {
+        jpy_goes(d, k);
+        jpy_goes(d, v);
+    }
+}
+
+/* Of a list from which items are popped they go from its end, whatever is put there meanwhile. */
+static void last_goes(jpy_dying *d, const jpy_write *x) {
+    if (x->of && x->of->popped < PyList_GET_SIZE(x->o))
+        jpy_goes(d, PyList_GET_ITEM(x->o, PyList_GET_SIZE(x->o) - ++x->of->popped));
+}
+
+static void replaced(jpy_dying *d, const jpy_write *x) {
+    switch (x->kind) {
+    case JPY_WRITE_ATTR:
+        attr_goes(d, x);
+        break;
+    case JPY_WRITE_KEY:
+        pair_goes(d, x);
+        break;
+    case JPY_WRITE_CLEAR:
+    case JPY_WRITE_LIST:
+        all_goes(d, x->o);
+        break;
+    case JPY_WRITE_ITEM:
+        if (x->index < PyList_GET_SIZE(x->o))
+            jpy_goes(d, PyList_GET_ITEM(x->o, x->index));
+        break;
+    case JPY_WRITE_POP:
+        last_goes(d, x);
+        break;
+    case JPY_WRITE_GRAD:
+        jpy_goes(d, ((jpy_tensor *)x->o)->grad);
+        break;
+    case JPY_WRITE_APPEND:
+    case JPY_WRITE_FLAG:
+    case JPY_WRITE_STORE:
+        break;
+    }
+}
+
+bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const jpy_host *host,
+                          const jpy_copies *copies) {
+    const replacing ctx = {w, m, host, copies};
+    jpy_dying d = {.own = run_goes, .ctx = &ctx};
+    for (size_t i = 0; i < w->all.n && !d.loud; i++) {
+        jpy_write *x = &w->all.data[i];
+        if (x->kind == JPY_WRITE_POP && !(x->of = target(w, x->o)))
+            d.loud = true;
+        replaced(&d, x);
+    }
+    return jpy_dies_quietly(&d);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------

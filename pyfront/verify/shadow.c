@@ -208,9 +208,10 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     if (rc == 0 && (jpy_region_nodes(f, e, call, x->slots, jpy_rng_default()->offset, x->results,
                                      &x->host, x->node) < 0 ||
                     !jpy_making_all(&x->m, x->run) || !fill_gradients(&x->m) ||
-                    !jpy_shadow_write(&x->s, &x->m, x->run))) {
+                    !jpy_shadow_write(&x->s, &x->m, x->run, &x->host))) {
         PyErr_Clear();
-        jpy_note(f, "discarded: the results cannot be made");
+        jpy_note(f, "discarded: %s",
+                 x->s.loud ? "what it replaces has a finalizer" : "the results cannot be made");
         rc = -1;
     }
     if (rc < 0) {

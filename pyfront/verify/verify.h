@@ -117,6 +117,7 @@ typedef struct jpy_shadow {
     bool copy_all; /* memory is copied whether the graph writes it or not */
     size_t copied; /* bytes */
     bool failed;   /* out of memory: nothing can be said */
+    bool loud;     /* what is replaced has a finalizer */
     jpy_verdict verdict;
     PyObject *difference; /* str: the first one, or NULL */
     PyObject *out;        /* sys.stdout when CPython began, or NULL */
@@ -152,8 +153,9 @@ bool jpy_shadow_differs(jpy_shadow *s, jpy_verdict v, const jpy_where *where, co
 /* ---- write.c -----------------------------------------------------------------------------------
  */
 
-/* The log and the steps of the commit, performed on twins; what the run made is written itself. */
-bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run);
+/* The log and the steps of the commit, performed on twins; what the run made is written itself.
+ * false: it cannot be done, or (s->loud) what CPython will replace has a finalizer. */
+bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, const jpy_host *host);
 /* Remembers that the run made it; false: out of memory. */
 bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o);
 

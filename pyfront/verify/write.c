@@ -134,7 +134,23 @@ bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o) {
     return b->hh.tbl != NULL;
 }
 
-bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run) {
+/* CPython, which runs next, would let go of it while twins hold it. */
+static bool is_quiet(const jpy_shadow *s, jpy_writes *w, const jpy_making *m,
+                     const jpy_host *host) {
+    jpy_copies copies = {0};
+    bool ok = true;
+    for (const jpy_twin *t = s->twins; t && ok; t = t->hh.next) {
+        PyObject *gradient = t->tensor ? t->tensor->grad : NULL;
+        ok = jn_vec_push(&copies, ((jpy_copied){t->o, t->items})) &&
+             jn_vec_push(&copies, ((jpy_copied){gradient, t->attrs})) &&
+             jn_vec_push(&copies, ((jpy_copied){NULL, t->members}));
+    }
+    ok = ok && jpy_writes_are_quiet(w, m, host, &copies);
+    jn_vec_free(&copies);
+    return ok;
+}
+
+bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, const jpy_host *host) {
     bool ok = true;
     for (size_t i = 0; ok && i < m->born->n; i++)
         ok = jpy_shadow_add_born(s, m->born->data[i]);
@@ -149,6 +165,8 @@ bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run) {
     }
     jpy_writes w = {0};
     ok = ok && jpy_writes_list(&w, m, run);
+    s->loud = ok && !is_quiet(s, &w, m, host);
+    ok = ok && !s->loud;
     for (size_t i = 0; ok && i < w.all.n; i++)
         ok = perform(s, &w.all.data[i]) == 0;
     jpy_writes_free(&w);

@@ -103,6 +103,8 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
         return r->proxy;
     }
     if (by_identity_only(key) && key->src) {
+        if (jpy_has_finalizer(key->py))
+            jcv_refuse(c, "a key with a finalizer, which an entry would keep");
         jcv_by_identity(c, key->py, key->src);
         return key->py;
     }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether objects die quietly.
+ *
+ * CPython runs a finalizer (`__del__`, the end of a generator, the closing of a file) or the
+ * callback of a weak reference when the last reference to an object goes, between two statements of
+ * the program.  A graph writes all that its statements write and lets go of what was there after
+ * that: such code would see what statements behind its own have done.  So what is to go is asked
+ * first (docs/adr/0083-quiet-commits.md).
+ *
+ * References that go are counted as the garbage collector counts them, from what is let go of down
+ * to what dies with it, which is as much work as freeing it will be.
+ */
+#ifndef JPY_DYING_H
+#define JPY_DYING_H
+
+#include "graph/base/arena.h"
+#include "graph/base/hash.h"
+#include "graph/base/vec.h"
+#include "pyfront/base/jpy.h"
+
+typedef struct jpy_dying {
+    /* Tells the references that are not the program's, and go in any case, by jpy_own_goes; asked
+     * once, where it may matter.  NULL: there are none. */
+    void (*own)(struct jpy_dying *d, const void *ctx);
+    const void *ctx;
+    bool asked; /* it was */
+    bool loud;  /* something would run, or memory is short */
+    struct jpy_counted *objects;
+    JN_VEC(PyObject *) todo; /* what dies, and has not been gone into */
+    jn_arena arena;
+} jpy_dying;
+
+/* A reference to `o` (NULL: to nothing) goes. */
+void jpy_goes(jpy_dying *d, PyObject *o);
+void jpy_own_goes(jpy_dying *d, PyObject *o);
+/* Whether all is quiet when they have gone; frees what *d holds. */
+bool jpy_dies_quietly(jpy_dying *d);
+/* The same where `each` references to every one of the objects go, and one to each of `others`. */
+bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
+                         PyObject *const *others, size_t n_others);
+
+/* Most of what programs replace, which has nothing to say: numbers, text, tensors.  What the
+ * history of a tensor holds is for the tape to let go of. */
+bool jpy_is_quiet(PyObject *o);
+/* Whether something would run if it died, whatever it holds. */
+bool jpy_has_finalizer(PyObject *o);
+
+#endif

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a graph replaces may have a finalizer, which sees what the program has done by then, and no more."""
+import pytest
+
+import janus
+from texts import names_of
+
+if not hasattr(janus, "function"):
+    pytest.skip("janus.function is not built", allow_module_level=True)
+
+HEAD = """
+import functools
+import weakref
+
+log, refs = [], []
+
+def said(what):
+    log.append((what, h.n, len(box), table.get('n'), sorted(table) if len(table) < 9 else 0))
+
+class Holder:
+    pass
+
+class Slotted:
+    __slots__ = ('r',)
+
+class Finalized:
+    def __del__(self):
+        said('finalizer')
+    def method(self):
+        pass
+
+class FinalizedList(list):
+    def __del__(self):
+        said('finalizer of a list')
+
+class Watched:
+    pass
+
+def watched(o):
+    refs.append(weakref.ref(o, lambda r: said('callback')))
+    return o
+
+def seen(o):
+    refs.append(weakref.ref(o))
+    return o
+
+def begun():
+    def go():
+        try:
+            yield 1
+        finally:
+            said('finally')
+    g = go()
+    next(g)
+    return g
+
+def attribute(o, name, value):
+    setattr(o, name, value)
+    return o
+
+def closure(o):
+    return lambda: o
+
+def twice(o):
+    return [o, (o, o)]
+
+h, s, box, table, x = Holder(), Slotted(), [], {}, None
+G = None
+
+def cell():
+    r = None
+    def put(v):
+        nonlocal r
+        r = v
+    def replace():
+        nonlocal r
+        r = None
+        h.n += 1
+    return put, replace
+put, replace = cell()
+
+def reset(make, tensor):
+    global G, x
+    h.n = 0
+    h.r, s.r, Holder.c, G, x = make(), make(), make(), make(), tensor
+    x.r = make()
+    put(make())
+    box[:] = [make(), make()]
+    table.clear()
+    table.update(n=0, r=make(), t=make())
+    log.clear()
+"""
+KINDS = {
+    "a finalizer": "Finalized()", "a callback": "watched(Watched())", "a generator": "begun()", "in a list": "[Finalized()]", "deep": "[([{'a': Finalized()}],)]",
+    "a key": "{Finalized(): 1}", "in a set": "{Finalized()}", "in an attribute": "attribute(Watched(), 'r', Finalized())",
+    "in a slot": "attribute(Slotted(), 'r', Finalized())", "twice": "twice(Finalized())", "in a closure": "closure(Finalized())",
+    "a partial": "functools.partial(print, Finalized())", "a method": "Finalized().method", "a list's": "FinalizedList([1])",
+    "of a tensor": "attribute(janus.ones(2), 'r', Finalized())", "a tensor's callback": "watched(janus.ones(2))", "of an exception": "ValueError(Finalized())",
+    "none": "Watched()", "no callback": "seen(Watched())", "a number": "3",
+}
+PLACES = {
+    "attribute": "h.r = None", "attribute deleted": "del h.r", "slot": "s.r = None", "class": "Holder.c = 1", "tensor's attribute": "x.r = None",
+    "of a tensor": "h.r = x * 2", "item": "box[0] = None", "popped": "box.pop()", "popped twice": "box.pop()\n    h.n += 1\n    box.pop()",
+    "popped to a variable": "q = box.pop()\n    h.n += 1\n    q = None", "cleared": "box.clear()", "slice": "box[:] = []", "item deleted": "del box[0]",
+    "key": "table['r'] = None", "key deleted": "del table['r']", "key popped": "table.pop('t')", "dict cleared": "table.clear()", "key again": "del table['r']\n    table['r'] = 1",
+    "global": "global G\n    G = None", "cell": "replace()", "loop": "for i in range(2):\n        box[i] = None\n        h.n += 1",
+    "loop of unknown length": "for i in range(n):\n        box[i] = None\n        h.n += 1", "decided": "if x.sum() > 0:\n        h.r = None", "swapped": "h.r, box[0] = box[0], h.r\n    h.n += 1\n    h.r = None",
+    "moved": "h.r = box.pop()", "recursion": "down(h, n)", "new": "h.r = Holder()",
+}
+REST = """
+def down(o, n):
+    if n == 0:
+        return 0
+    o.r = n
+    o.n += 1
+    return down(o, n - 1)
+
+def f(x, n):
+    {place}
+    h.n += 1
+    table['n'] = h.n
+    box.append(x * 2)
+    log.append('end')
+    return (x * 2).sum()
+
+def make():
+    return {kind}
+"""
+
+
+def outcome(place, kind, verify):
+    names = names_of(HEAD + REST.format(place=PLACES[place], kind=KINDS[kind]), janus=janus, __name__="program")
+    f = names["f"] if verify is None else janus.function(names["f"], verify=verify, measure=False)
+    seen = []
+    for _ in range(4):
+        names["reset"](names["make"], janus.ones(3))
+        f(names["x"], 2)
+        seen.append(list(names["log"]))
+    return seen, f.stats()["graph"] if verify else 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_finalizers(place, kind):
+    plain, _ = outcome(place, kind, None)
+    which = list(KINDS).index(kind) + list(PLACES).index(place)
+    for verify in ("never", ("rarely", "always")[which % 2])[:1 + (which % 3 == 0)]:
+        assert outcome(place, kind, verify)[0] == plain, verify
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_has_none_is_a_graph(place):
+    if place == "decided":
+        pytest.skip("objects of two kinds are joined by no graph")
+    number, *others = (outcome(place, kind, "never")[1] for kind in ("a number", "none", "no callback"))
+    assert min(others) >= min(number, 1)
