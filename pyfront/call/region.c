@@ -20,6 +20,7 @@
 #include "pyfront/convert/convert.h"
 #include "pyfront/entry/entry.h"
 #include "pyfront/stored/stored.h"
+#include "pyfront/tensor/tensor.h"
 #include "pyfront/verify/verify.h"
 
 enum {
@@ -151,6 +152,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     r->inner->payer = jpy_regions_payer(f);
     r->owner = (jpy_function *)Py_NewRef(owner);
     r->within = Py_NewRef(within);
+    r->n_in = ((PyCodeObject *)PyFunction_GET_CODE(function))->co_argcount;
     r->vectorcall = region_call;
     PyObject_GC_Track(r);
     return (PyObject *)r;
@@ -406,16 +408,25 @@ static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
     return result;
 }
 
+/* Whether what variables of the skeleton hold, which stand behind what the region takes, may be
+ * replaced when all is done: each of them holds it, and so does its argument. */
+static bool replaces_quietly(const region *r, PyObject *const *args, Py_ssize_t n) {
+    enum { HELD = 2 };
+    return n == r->n_in ||
+           jpy_all_die_quietly(args + r->n_in, (size_t)(n - r->n_in), HELD, args, (size_t)r->n_in);
+}
+
 static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     region *r = (region *)self;
     if (JN_UNLIKELY(jpy_shadow_open != NULL)) /* an exception has left its statements */
         (void)compared(NULL, false);
-    if (kwnames || !r->inner || !r->owner)
+    const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (kwnames || !r->inner || !r->owner || n < r->n_in || !replaces_quietly(r, args, n))
         Py_RETURN_NONE;
     Py_INCREF(self);
     jpy_function *in = r->inner;
-    jpy_call call = {args, PyVectorcall_NARGS(nargsf), NULL};
+    jpy_call call = {args, r->n_in, NULL};
     uint64_t conversions = in->conversions;
     in->differentiated = in->differentiated || jpy_regions_differentiate(r->owner);
     r->cold = r->cold && root_of(r)->calls <= 1 &&

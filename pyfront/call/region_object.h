@@ -10,6 +10,7 @@ typedef struct region {
     jpy_function *inner; /* of the region's function */
     jpy_function *owner; /* whose skeleton it is a part of */
     PyObject *within;    /* places (line, column) of its first and last statement */
+    Py_ssize_t n_in;     /* what its function takes */
     unsigned small;      /* graphs that do not pay */
     jpy_warmth warmth;
     bool cold;   /* it is converted when it is warm */

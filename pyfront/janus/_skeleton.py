@@ -4,7 +4,7 @@
 A *region* is a group of neighbouring statements that may run as a graph.  The skeleton of a function is the
 function with, in place of each group,
 
-    .t = .regions[k](live-ins)
+    .t = .regions[k](live-ins, what variables hold that the statements bind again)
     if not .t:
         the statements
         if .t is not None:
@@ -15,6 +15,8 @@ function with, in place of each group,
 and for the converter the text of a function of the live-ins that returns the live-outs; that one never runs.
 Both are made inside the tree of the whole file, so that names mean what they mean there, and have the positions
 of the user's text.  What is added has names that are no identifiers.
+
+What is bound again must have no finalizer that would run: a graph binds variables behind all else that it does.
 
 A region that is no graph (yet) may run its function after all, by a skeleton of that function: so what is learnt
 while a loop runs is of use to its later rounds.  The *first* skeleton of a function, in whose first call nothing is
@@ -30,6 +32,7 @@ import __future__
 
 import ast
 import builtins
+import collections
 import copy
 import types
 
@@ -38,7 +41,8 @@ from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves,
                           placed, reads_of, statements_of, tuple_of, variables_of)
 
 REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
-TAKEN = ". what a region leaves"  # variable of a skeleton
+TAKEN = ". what a region leaves"  # variables of a skeleton
+OLD = ". what a region replaces"  # that is bound, where not all is
 _LOOKS_AT_FRAMES = {"locals", "vars", "dir", "eval", "exec", "breakpoint"}  # functions, and attributes of modules
 _FRAME_ATTRIBUTES = {"_getframe", "_current_frames", "currentframe", "set_trace", "settrace", "setprofile", "f_locals"}
 _FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -75,6 +79,26 @@ def _codes(code):
     for c in code.co_consts:
         if isinstance(c, types.CodeType):
             yield from _codes(c)
+
+
+def unbound_by(statement):
+    """Names of variables that a statement may leave without a value."""
+    return {n.id if isinstance(n, ast.Name) else n.name for n in ast.walk(statement)
+            if (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)) or (isinstance(n, ast.ExceptHandler) and n.name)}
+
+
+def bindings_of(statements):
+    """How often the text of statements binds each name, or takes its value away."""
+    found = collections.Counter()
+    for n in (n for s in statements for n in ast.walk(s)):
+        if isinstance(n, ast.Name):
+            found[n.id] += not isinstance(n.ctx, ast.Load)
+        elif isinstance(n, ast.arg):
+            found[n.arg] += 1
+        else:  # of functions, classes, handlers, patterns, imports
+            for name in (getattr(n, "name", None), getattr(n, "rest", None), getattr(n, "asname", None)):
+                found[str(name).partition(".")[0]] += 1
+    return found
 
 
 def _place(statement):
@@ -264,6 +288,7 @@ class _Maker:
         later = {x.id for n in ast.walk(self.node) if isinstance(n, _SCOPES) and n is not self.node
                  for x in ast.walk(n) if isinstance(x, ast.Name)}
         self.cells = set(code.co_cellvars) & self.locals & later
+        self.bindings = bindings_of([self.node])
         self.texts, self.functions = [], []
         self.guards = 0  # `with` and `try` statements of CPython's that are around
 
@@ -275,7 +300,7 @@ class _Maker:
         args = self.node.args
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
         names += [a.arg for a in (args.vararg, args.kwarg) if a]
-        made = self.block(body, set(names), None, set())
+        made = self.block(body, set(names), set(names), None, set())
         callees = Callees(self.plan.quiet)
         made = [callees.visit(s) for s in made]
         if not self.texts and not callees.any:
@@ -293,11 +318,11 @@ class _Maker:
                 return None
         return skeleton, self.texts
 
-    def block(self, statements, maybe, loop, after):
-        """Groups them.  maybe: what may be bound before them; loop: the outermost one around them, or None;
-        after: what may be read behind them, and behind that loop."""
+    def block(self, statements, maybe, sure, loop, after):
+        """Groups them.  maybe, sure: what may be, and what is, bound before them; loop: the outermost one around them,
+        or None; after: what may be read behind them, and behind that loop."""
         out, group = [], []
-        maybe = set(maybe)
+        maybe, sure = set(maybe), set(sure)
         for i, s in enumerate(statements):
             rest = after | Names(statements[i + 1:]).loaded
             place = _place(s)
@@ -306,17 +331,19 @@ class _Maker:
             if self.first and not loop:
                 opened = opened or any(isinstance(x, _LOOPS) for x in inner)
             if group and (place in self.plan.cuts or opened or not self.fits(s)):
-                out += self.region(group, maybe_before, after | Names(statements[i:]).loaded, loop)
+                out += self.region(group, *before, after | Names(statements[i:]).loaded, loop)
                 group = []
+            names = Names([s])
             if opened or not self.fits(s):
-                out.append(self.open(s, maybe, loop, rest))
+                out.append(self.open(s, maybe, sure - unbound_by(s), loop, rest))
             else:
                 if not group:
-                    maybe_before = set(maybe)
+                    before = set(maybe), set(sure)
                 group.append(s)
-            maybe |= Names([s]).bound
+            maybe |= names.bound
+            sure = (sure | names.surely) - unbound_by(s)
         if group:
-            out += self.region(group, maybe_before, after, loop)
+            out += self.region(group, *before, after, loop)
         return out
 
     def fits(self, s):
@@ -332,31 +359,32 @@ class _Maker:
                 return False
         return not Late(s).ways - (set() if self.guards else {RETURN})
 
-    def open(self, s, maybe, loop, after):
+    def open(self, s, maybe, sure, loop, after):
         """A statement of CPython's; its blocks are grouped."""
         inside = maybe | Names([s]).bound
         if isinstance(s, _LOOPS):
-            s.body = self.block(s.body, inside, loop or s, after | Names(s.orelse).loaded)
-            s.orelse = self.block(s.orelse, inside, loop, after)
+            s.body = self.block(s.body, inside, sure, loop or s, after | Names(s.orelse).loaded)
+            s.orelse = self.block(s.orelse, inside, sure, loop, after)
         elif isinstance(s, ast.If):
-            s.body = self.block(s.body, inside, loop, after)
-            s.orelse = self.block(s.orelse, inside, loop, after)
+            s.body = self.block(s.body, inside, sure, loop, after)
+            s.orelse = self.block(s.orelse, inside, sure, loop, after)
         elif isinstance(s, ast.With):
             self.guards += 1
-            s.body = self.block(s.body, inside, loop, after)
+            s.body = self.block(s.body, inside, sure, loop, after)
             self.guards -= 1
         elif isinstance(s, _TRIES):
             later = after | Names(s.finalbody).loaded
             for handler in s.handlers:
                 later |= Names(handler.body).loaded
             self.guards += 1
-            s.body = self.block(s.body, maybe, loop, later | Names(s.orelse).loaded)
-            s.orelse = self.block(s.orelse, inside, loop, later)
+            s.body = self.block(s.body, maybe, sure, loop, later | Names(s.orelse).loaded)
+            s.orelse = self.block(s.orelse, inside, sure, loop, later)
             self.guards -= 1
         return s
 
-    def region(self, group, maybe, after, loop):
-        """The statements that stand for a group.  maybe: what may be bound before it; after: what may be read."""
+    def region(self, group, maybe, before, after, loop):
+        """The statements that stand for a group.  maybe, before: what may be, and what is, bound before it; after: what
+        may be read."""
         if (self.first and not loop) or sum(isinstance(n, _WORK) for s in group for n in ast.walk(s)) < 2:
             return group
         names = Names(group)
@@ -394,19 +422,46 @@ class _Maker:
         # what an exception leaves, and whether a name is bound, the function of a region cannot say
         nests = not self.guards and sure.union(ins).issuperset(outs)
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
-        dead = sorted((names.bound & self.locals & maybe) - set(outs))
-        return self.around(group, number, ins, outs, dead, ways)
+        replaced = names.bound & self.locals & maybe
+        # bound here alone, and all of them wherever it ends: all are before it, or none is
+        alone = {n for n in replaced & sure if self.bindings[n] == bindings_of(group)[n]} if not self.guards else set()
+        old = sorted(replaced - before - alone), sorted(alone - before), sorted(replaced & before)
+        return self.around(group, number, ins, outs, sorted(replaced - set(outs)), old, ways)
 
-    def around(self, group, number, ins, outs, dead, ways):
-        """The group with the call of its region before it."""
+    def around(self, group, number, ins, outs, dead, old, ways):
+        """The group with the call of its region before it.  old: three lists of variables that it binds again, each of
+        which may be bound before; of which all or none may; which are."""
         first = group[0]
         callee = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
-        enter = ast.Assign([name_of(TAKEN, ast.Store())], ast.Call(callee, [name_of(n, ast.Load()) for n in ins], []))
-        taken = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))
-        error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
-        own = ast.Call(ast.Attribute(copy.deepcopy(callee), "raised", ast.Load()), [], [])
-        unbound = ast.ExceptHandler(error, None, [ast.If(own, [ast.Raise()], []), copy.copy(taken)])
-        enter = ast.Try([enter], [unbound], [], []) if ins else enter
+
+        def enter(*old):
+            arguments = [*(name_of(n, ast.Load()) for n in ins), *old]
+            return ast.Assign([name_of(TAKEN, ast.Store())], ast.Call(copy.deepcopy(callee), arguments, []))
+
+        def unless_unbound(statement, *otherwise):
+            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
+            return ast.Try([statement], [ast.ExceptHandler(error, None, list(otherwise))], [], [])
+
+        def own():  # an exception of the region's function
+            return ast.If(ast.Call(ast.Attribute(copy.deepcopy(callee), "raised", ast.Load()), [], []), [ast.Raise()], [])
+
+        def keep(value):
+            return ast.Assign([name_of(OLD, ast.Store())], value)
+
+        def enter_with(names):
+            return enter(*(name_of(n, ast.Load()) for n in names))
+        each, together, bound = old
+        some = [ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))]
+        if each:
+            more = [ast.BinOp(name_of(OLD, ast.Load()), ast.Add(), tuple_of(n, ast.Load())) for n in (*([n] for n in each), together)]
+            twice = [ast.Starred(name_of(OLD, ast.Load()), ast.Load()) for _ in range(2)]  # as it holds them, too
+            some = [keep(tuple_of(bound, ast.Load())), *(unless_unbound(keep(m), ast.Pass()) for m in more),
+                    unless_unbound(enter(*twice), own(), *some), keep(ast.Constant(None))]
+        elif together:
+            some = [unless_unbound(enter_with(bound), own(), *some)]
+        entered = enter_with([*each, *together, *bound])
+        if ins or each or together or bound:
+            entered = unless_unbound(entered, own(), *some)
 
         def unpack():
             value = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
@@ -430,7 +485,7 @@ class _Maker:
         if not isinstance(group[-1], ast.Return):
             group.append(placed(self.tell(callee, FALL, outs, sure), group[-1]))
         both = ast.If(missed, group, hit)
-        return [placed(enter, first), placed(both, first)]
+        return [placed(entered, first), placed(both, first)]
 
     def tell(self, callee, way, outs, sure):
         """The region is told how its statements were left.  sure: what they leave is bound."""
