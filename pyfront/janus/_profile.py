@@ -109,7 +109,8 @@ class profile:
 
     def trace(self):
         """The events in Chrome's trace format, as a dict."""
-        pid, out = os.getpid(), []
+        pid = os.getpid()
+        out = [{"name": "process_name", "ph": "M", "pid": pid, "tid": 0, "args": {"name": "janus"}}]
         for row in sorted({_row(e) for e in self.events}):
             name = "main" if row == 0 else f"device stream {row - _STREAMS}" if row >= _STREAMS else f"thread {row}"
             out.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": row, "args": {"name": name}})

@@ -52,7 +52,7 @@ def test_the_trace_is_one_that_chrome_opens(tmp_path):
     _, p = profiled(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
-    assert len(events) == len(p.events) and {e["name"] for e in trace["traceEvents"] if e["ph"] == "M"} == {"thread_name"}
+    assert len(events) == len(p.events) and {e["name"] for e in trace["traceEvents"] if e["ph"] == "M"} == {"process_name", "thread_name"}
     for e in events:
         assert {"ph", "name", "cat", "pid", "tid", "ts", "dur", "args"} == set(e) and e["dur"] >= 0
     for thread in {e["tid"] for e in events}:  # what begins inside another one ends there

@@ -206,6 +206,31 @@ def test_a_tree_model(tree_page, ask):
     assert got["found"] == 1 and got["sub"] == "else" and "janus.tanh(self.pair" in got["lit"]
 
 
+def test_a_long_model_is_seen_whole(tmp_path, ask):
+    """Numbers that fill tensors are drawn where they are read, in the box of the part that reads them."""
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU()) for _ in range(60)]).eval()
+    f = janus.function(net, verify="never", measure=False)
+    with janus.no_grad():
+        for _ in range(3):
+            f(janus.ones(2, 4))
+    janus.dump(f, tmp_path / "long.html")
+    got = ask(tmp_path / "long.html", """v => {
+      const start = v.boxes().length;
+      v.unfoldAll(5000);
+      const full = v.boxes().filter(b => b.v.node && b.v.node.op === "full");
+      const of = full.map(b => v.edges().filter(e => e[0] === b));
+      v.fit();
+      const stage = document.getElementById("stage").getBoundingClientRect(), c = v.camera;
+      const up = v.edges().filter(([a, b]) => b.ay < a.ay + a.h).length;
+      return {start, all: v.boxes().length, full: full.length, edges: of.map(e => e.length),
+              far: Math.max(...of.map(e => e[0][1].ay - e[0][0].ay)), up, ids: new Set(full.map(b => b.v.node.id)).size,
+              below: Math.max(...v.boxes().map(b => (b.ay + b.h - c.y) * c.k)) - stage.height};
+    }""")
+    assert got["start"] < 100 < got["all"] and got["up"] == 0
+    assert got["full"] == 60 and got["ids"] == 1 and got["edges"] == [1] * 60 and got["far"] < 120
+    assert got["below"] <= 0
+
+
 def test_thousands_of_nodes_open_at_once(tmp_path, ask):
     @janus.function(verify="never", measure=False)
     def f(x):

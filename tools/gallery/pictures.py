@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of docs/gallery.md: ./run python3 tools/gallery/pictures.py [DIR]
 
-Pages that janus writes (graphs by janus.dump, a report by janus.explain) are shown by a headless Chromium and kept as PNG.
+Pages that janus writes (graphs by janus.dump, a report by janus.explain) are shown by a headless Chromium and kept as PNG: of
+train.py, and of samples/zoo/resnet.py.
 """
 import os
 import shutil
@@ -15,13 +16,31 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BROWSER = next((p for n in ("chromium", "chromium-browser", "google-chrome", "chrome") if (p := shutil.which(n))), None)
 
 
-def program():
-    """The names of train.py, run under that name alone: pages show no folder of this machine."""
-    os.chdir(HERE)
-    names = {"__name__": "train"}
-    with open("train.py", encoding="utf-8") as f:
-        exec(compile(f.read(), "train.py", "exec"), names)
+UNFOLDED = "janusView.unfoldAll(3000); janusView.fit();"
+# a part of a deep network, with a product chosen
+CHOSEN = """janusView.unfoldAll(3000);
+const chosen = janusView.boxes().filter(b => b.v.node && b.v.node.op === "conv2d")[20];
+Object.assign(janusView.camera, {k: .55, x: chosen.ax - 600, y: chosen.ay - 500});
+janusView.choose(chosen);"""
+
+
+def program(folder, file):
+    """The names of a file, run under that name alone: pages show no folder of this machine."""
+    os.chdir(folder)
+    names = {"__name__": file[:-3]}
+    with open(file, encoding="utf-8") as f:
+        exec(compile(f.read(), file, "exec"), names)
     return names
+
+
+def resnet():
+    net = janus.function(program(os.path.join(HERE, "..", "..", "samples", "zoo"), "resnet.py")["ResNet50"]().eval())
+    with janus.no_grad():
+        for _ in range(4):
+            net(janus.ones(1, 3, 64, 64))
+        with janus.profile():
+            net(janus.ones(1, 3, 64, 64))
+    return net
 
 
 def picture(page, png, width, height):
@@ -36,14 +55,16 @@ def main():
         sys.exit("cannot: no Chromium found")
     out = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "..", "..", "docs", "gallery"))
     os.makedirs(out, exist_ok=True)
-    names = program()
+    names, deep = program(HERE, "train.py"), resnet()
+    os.chdir(HERE)
     names["run"]()
     with tempfile.TemporaryDirectory() as pages:
-        for name, what in (("tree", names["net"]), ("step", names["step"])):
+        for name, what, shown in (("tree", names["net"], UNFOLDED), ("step", names["step"], UNFOLDED), ("resnet", deep, CHOSEN)):
             page = os.path.join(pages, name + ".html")
+            os.chdir(os.path.join(HERE, "..", "..", "samples", "zoo") if what is deep else HERE)
             janus.dump(what, page)
             with open(page, "a", encoding="utf-8") as f:
-                f.write("<script>setTimeout(() => { janusView.unfoldAll(3000); janusView.fit(); }, 200)</script>\n")
+                f.write(f"<script>setTimeout(() => {{ {shown} }}, 200)</script>\n")
             picture(page, os.path.join(out, name + ".png"), 1280, 720)
         page = os.path.join(pages, "explain.html")
         with open(page, "w", encoding="utf-8") as f, open(os.devnull, "w") as nowhere:
