@@ -86,7 +86,8 @@ static void follow(jn_replay *p, void *place) {
 }
 
 static jn_replay_call *add(jn_replay *p, jn_replay_kind kind, const jn_vnode *vn) {
-    jn_replay_call *c = p->n_calls < MOST_CALLS ? jn_arena_alloc(&p->arena, sizeof *c) : NULL;
+    jn_replay_call *c =
+        p->part && p->n_calls < MOST_CALLS ? jn_arena_alloc(&p->arena, sizeof *c) : NULL;
     if (!c) {
         p->spoiled = true;
         return NULL;
