@@ -181,6 +181,22 @@ bool jpy_hints_narrow(jpy_function *f, bool lengths) {
 
 /* Lists of any length with items of ever other dims are better unrolled: guards look at the items
  * before a run, so that there can be an entry for each kind. */
+PyObject *jpy_hints_numbers(const jpy_function *f) {
+    Py_ssize_t pos = 0;
+    PyObject *k, *v, *list = PyList_New(0);
+    while (list && PyDict_Next(f->hints, &pos, &k, &v))
+        if (v == Py_True && !is_length(k) && PyList_Append(list, k) < 0)
+            Py_CLEAR(list);
+    if (list && PyList_Sort(list) < 0)
+        Py_CLEAR(list);
+    return list;
+}
+
+void jpy_hints_number_is(jpy_function *f, PyObject *path, bool assumed) {
+    if (PyDict_SetItem(f->hints, path, assumed ? Py_False : Py_True) < 0)
+        PyErr_Clear();
+}
+
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
     if (e->any_dims && ++f->loose_dims == TOO_LOOSE)
         jpy_hints_pin(f);

@@ -11,6 +11,10 @@ bool jpy_hint_number(const jpy_function *f, const jpy_src *s);
 bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list);
 /* Lengths, or all of it, have to be assumed from now on; false: they were. */
 bool jpy_hints_narrow(jpy_function *f, bool lengths);
+/* New reference: the paths of numbers that are not assumed, a sorted list.  NULL: exception set. */
+PyObject *jpy_hints_numbers(const jpy_function *f);
+/* Whether the number at that path is assumed. */
+void jpy_hints_number_is(jpy_function *f, PyObject *path, bool assumed);
 
 /* What the dim of a tensor was at the calls at which it was another one than assumed, 0: there were
  * none.  Dims with one history were always equal. */

@@ -22,7 +22,7 @@
 #include "pyfront/methods/methods.h"
 #include "pyfront/run/run.h"
 
-enum { MAX_ATTEMPTS = 60 };
+enum { MAX_ATTEMPTS = 60, MOST_WIDENED = 8 /* numbers */ };
 
 static jcv_av *start(jcv *c) {
     const jpy_call *call = c->call;
@@ -286,6 +286,27 @@ static jpy_entry *convert_images(jpy_function *f, const jpy_call *call, char *re
     return e;
 }
 
+/* Where e could be made since all of `numbers` are assumed: the same without assuming those that
+ * need not be, one after the other. */
+static jpy_entry *widen(jpy_function *f, const jpy_call *call, PyObject *numbers, jpy_entry *e) {
+    char reason[800];
+    bool asks, differentiated = f->differentiated;
+    unsigned line = f->refused_line, col = f->refused_col, refusals = f->word.refusals;
+    Py_ssize_t n = PyList_GET_SIZE(numbers);
+    for (Py_ssize_t i = 0; n > 1 && n <= MOST_WIDENED && i < n; i++) {
+        PyObject *path = PyList_GET_ITEM(numbers, i);
+        jpy_hints_number_is(f, path, false);
+        jpy_entry *wider = convert_once(f, call, 0, &asks, reason, sizeof reason);
+        jpy_hints_number_is(f, path, wider == NULL);
+        if (wider)
+            jpy_entry_free(e);
+        e = wider ? wider : e;
+        f->differentiated = differentiated, f->refused_line = line, f->refused_col = col;
+        f->word.refusals = refusals;
+    }
+    return e;
+}
+
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[800] = "";
     bool still = jpy_rng_still;
@@ -326,8 +347,12 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         jpy_note(f, "unrolled, one graph a length: %s", reason);
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     }
+    PyObject *numbers = !e && narrow ? jpy_hints_numbers(f) : NULL;
     if (!e && narrow && jpy_hints_narrow(f, false))
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
+    if (e && numbers)
+        e = widen(f, call, numbers, e);
+    Py_XDECREF(numbers);
     jpy_rng_still = still;
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
