@@ -42,6 +42,7 @@ typedef struct pool {
     atomic_bool started;     /* by jn_par_start, and not joined */
     atomic_bool crowded;     /* more threads than cores */
     atomic_llong busy_until; /* on the monotonic clock */
+    atomic_int caller_cpu;   /* where the caller was when it opened the job */
     atomic_int active;
     atomic_llong next;
     int64_t n, ranges;
@@ -145,12 +146,30 @@ static void take_ranges(pool *p) {
     inside = false;
 }
 
+/* A worker that the caller wakes may be put on the caller's core while others keep the rest busy.
+ * There the two take turns of a millisecond, and what one of them spins away the other one lacks:
+ * it goes to another core.  False: there is none. */
+static bool beside_caller(const pool *p) {
+    int cpu = atomic_load_explicit(&p->caller_cpu, memory_order_relaxed);
+    cpu_set_t all, others;
+    if (cpu < 0 || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0)
+        return true;
+    others = all;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) == 0)
+        return false;
+    if (sched_setaffinity(0, sizeof others, &others) == 0)
+        (void)sched_setaffinity(0, sizeof all, &all);
+    return true;
+}
+
 static void *work(void *arg) {
     pool *p = &the_pool;
     int me = (int)(intptr_t)arg;
     unsigned seen = 0;
+    bool rests = false; /* it does not spin either */
     for (;;) {
-        jn_spinning spin = {0};
+        jn_spinning spin = {.pauses = rests ? -1 : 0};
         while (atomic_load(&p->job) == seen) {
             if (jn_spin(&spin))
                 continue;
@@ -162,8 +181,9 @@ static void *work(void *arg) {
             pthread_mutex_unlock(&p->sleep);
         }
         seen = atomic_load(&p->job);
+        rests = !beside_caller(p);
         atomic_fetch_add(&p->active, 1);
-        if (atomic_load(&p->open) && me < p->max_worker)
+        if (atomic_load(&p->open) && me < p->max_worker && !rests)
             take_ranges(p);
         if (atomic_fetch_sub(&p->active, 1) == 1 && atomic_load(&p->caller_sleeps)) {
             pthread_mutex_lock(&p->sleep);
@@ -224,6 +244,7 @@ static void open_job(pool *p, int64_t n, int64_t ranges, int workers, int thread
     p->arg = arg;
     p->max_worker = workers;
     atomic_store(&p->next, 0);
+    atomic_store_explicit(&p->caller_cpu, sched_getcpu(), memory_order_relaxed);
     atomic_store(&p->open, true);
     atomic_fetch_add(&p->job, 1);
     if (atomic_load(&p->sleepers) > 0) {

@@ -5,8 +5,12 @@
  */
 #include "config.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +118,51 @@ static void a_child_works_alone(void) {
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* Confines every thread of the process to the cores of a set; one may just have ended. */
+static bool confine(const cpu_set_t *set) {
+    DIR *tasks = opendir("/proc/self/task");
+    bool all = tasks != NULL;
+    for (const struct dirent *e; tasks && (e = readdir(tasks));)
+        if (e->d_name[0] != '.')
+            all &= sched_setaffinity((pid_t)strtol(e->d_name, NULL, 10), sizeof *set, set) == 0 ||
+                   errno == ESRCH;
+    if (tasks)
+        closedir(tasks);
+    return all;
+}
+
+static pthread_t the_caller;
+static atomic_int elsewhere;
+static void who(void *arg, int64_t begin, int64_t end) {
+    (void)arg, (void)begin, (void)end;
+    if (!pthread_equal(pthread_self(), the_caller))
+        atomic_fetch_add(&elsewhere, 1);
+    sched_yield(); /* a worker that wants a turn gets it */
+}
+
+/* With one core for both a worker takes nothing from the caller; one that is just going to another
+ * core does so once more. */
+static void a_worker_leaves_the_callers_core_alone(void) {
+    cpu_set_t had, one_core;
+    janus_set_num_threads(2);
+    jn_parallel_for(N, 1, inner, NULL); /* it has been started */
+    int cpu = sched_getcpu();
+    if (cpu < 0 || sched_getaffinity(0, sizeof had, &had) != 0)
+        return;
+    CPU_ZERO(&one_core);
+    CPU_SET(cpu, &one_core);
+    the_caller = pthread_self();
+    bool alone = false;
+    for (int attempt = 0; attempt < 5 && !alone && confine(&one_core); attempt++) {
+        atomic_store(&elsewhere, 0);
+        for (int i = 0; i < 200; i++)
+            jn_parallel_for(100, 1, who, NULL);
+        alone = atomic_load(&elsewhere) == 0;
+    }
+    CU_ASSERT(alone || !confine(&one_core));
+    (void)confine(&had);
+}
+
 static void bad_numbers_are_refused(void) {
     CU_ASSERT_EQUAL(janus_set_num_threads(-1), JANUS_INVALID_ARGUMENT);
     CU_ASSERT_EQUAL(janus_set_num_threads(0), JANUS_OK);
@@ -124,4 +173,5 @@ JN_TEST_MAIN("par", {"each index once", each_index_once},
              {"the split is fixed", the_split_is_fixed}, {"nested calls end", nested_calls_end},
              {"callers do not wait for each other", callers_do_not_wait_for_each_other},
              {"a child works alone", a_child_works_alone},
+             {"a worker leaves the caller's core alone", a_worker_leaves_the_callers_core_alone},
              {"bad numbers are refused", bad_numbers_are_refused})
