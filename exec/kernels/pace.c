@@ -9,7 +9,7 @@ enum {
     TRIED = 24,       /* runs of a way that has been tried */
     OFTEN = 256,      /* runs one after the other until a trial */
     RARELY = 1 << 13, /* the same where trials came to nothing */
-    STEADY = 1 << 14, /* runs beside each other after which the other way is measured again */
+    STEADY = 1 << 12, /* runs beside each other after which the other way is measured again */
     LONG = 1024       /* runs that a mean is of: a lost core counts for what it is */
 };
 #define GAIN 1.1 /* what is saved pays for the other core */
@@ -22,11 +22,17 @@ static void turn(jn_pace *p, bool beside) {
 void jn_pace_took(jn_pace *p, int64_t ns) {
     if (++p->n <= WAKING)
         return;
-    double *mean = &p->mean[p->beside];
+    double *mean = &p->mean[p->beside], more;
     p->measured += p->measured < LONG;
     if (p->measured == 1)
         *mean = (double)ns;
-    *mean += ((double)ns - *mean) / p->measured;
+    more = (double)ns - *mean;
+    if (p->beside)
+        *mean += more / p->measured;
+    else if (more < 0) /* follow the lowest: this is not measured again soon */
+        *mean += more / 2;
+    else
+        *mean += (more < *mean / 8 ? more : *mean / 8) / 16;
     if (!p->beside) {
         if (p->n >= (p->least > TRIED ? p->least : TRIED))
             turn(p, true);

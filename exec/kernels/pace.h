@@ -17,7 +17,7 @@ typedef struct jn_pace {
     uint32_t n;        /* runs since that was decided */
     uint32_t least;    /* of them until a trial */
     uint32_t measured; /* that the means of the way taken are of; the most is enough */
-    double mean[2];    /* nanoseconds: one after the other, beside each other */
+    double mean[2];    /* nanoseconds: one after the other (undisturbed), beside each other */
 } jn_pace;
 
 /* A run took so long. */

@@ -56,7 +56,21 @@ static void what_changes_is_found_out(void) {
     CU_ASSERT(runs(&p, 60000, 20000, 25000, 0, 0) < 20000); /* the other way got faster */
 }
 
+/* Where the first runs one after the other were long by chance, the other way does not stay. */
+static void a_chance_is_not_believed(void) {
+    for (int at = 0; at < 24; at++) {
+        jn_pace p = {0};
+        int beside = 0;
+        for (int i = 0; i < 20000; i++) {
+            beside += p.beside;
+            jn_pace_took(&p, p.beside ? 80000 : i == at ? 4000000 : 40000);
+        }
+        CU_ASSERT(beside < 400);
+    }
+}
+
 JN_TEST_MAIN("pace", {"what takes less is taken", what_takes_less_is_taken},
              {"first runs are not measured", first_runs_are_not_measured},
              {"a core that is lost counts", a_core_that_is_lost_counts},
+             {"a chance is not believed", a_chance_is_not_believed},
              {"what changes is found out", what_changes_is_found_out})
