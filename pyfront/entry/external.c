@@ -216,6 +216,17 @@ static bool any_waits(const region *r, const jpy_val *dout) {
     return false;
 }
 
+/* The type of the view that is kept of a tensor; NULL: that is kept itself, or nobody knows. */
+static const jn_type *kept_view(const jpy_stage *x, size_t which) {
+    for (size_t i = 0; i < x->copies.n; i++) {
+        const jpy_copy *c = &x->copies.data[i];
+        jn_value has = x->sub->saved.data[c->member].value;
+        if (c->kept == which && !c->back && jn_type_static(jn_value_type(x->sub, has)))
+            return jn_value_type(x->sub, has);
+    }
+    return NULL;
+}
+
 /* Whether what a backward() needs is there and as it was.  Where several things are wrong, the tape
  * raises for the op that ran last. */
 static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins) {
@@ -235,7 +246,8 @@ static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins) {
     r->met_until = used ? freed : worst ? worst->at : 0;
     if (used)
         return jpy_raise_freed();
-    return worst ? jpy_saved_check(&r->saved[worst - x->kept.data], worst->op) : 0;
+    size_t which = worst ? (size_t)(worst - x->kept.data) : 0;
+    return worst ? jpy_saved_check(&r->saved[which], worst->op, kept_view(x, which)) : 0;
 }
 
 /* Types of what gradients flow to, where it is not known before the call: dims may be of it. */
@@ -254,7 +266,7 @@ static int check_reached(region *r, const uint8_t *marks) {
             return jpy_raise_freed();
     for (unsigned i = 0; i < r->n_waits; i++)
         if ((marks[r->waits[i].number] & JN_WIRE_KEPT) && !jpy_saved_holds(&r->waits[i].saved))
-            return jpy_saved_check(&r->waits[i].saved, "Graph");
+            return jpy_saved_check(&r->waits[i].saved, "Graph", NULL);
     for (int64_t k = 0; k <= r->n_wires; k++)
         r->reached[k] |= marks[k];
     return 0;

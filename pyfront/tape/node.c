@@ -157,12 +157,12 @@ bool jpy_saved_holds(const jpy_saved *s) {
     return s->kind != JANUS_KIND_TENSOR || s->version == s->t->storage->version;
 }
 
-int jpy_saved_check(const jpy_saved *s, const char *what) {
+int jpy_saved_check(const jpy_saved *s, const char *what, const jn_type *view) {
     if (jpy_saved_holds(s))
         return 0;
     jn_str text = {0};
     jn_type type = jn_tensor_as_type(s->t);
-    jn_type_print(&text, &type);
+    jn_type_print(&text, view ? view : &type);
     PyErr_Format(
         PyExc_RuntimeError,
         "one of the variables needed for gradient computation has been modified by an "

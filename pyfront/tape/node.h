@@ -190,7 +190,7 @@ typedef struct jpy_saved {
 } jpy_saved;
 void jpy_saved_set(jpy_saved *s, janus_tensor *t); /* retains */
 bool jpy_saved_holds(const jpy_saved *s);
-int jpy_saved_check(const jpy_saved *s, const char *what);
+int jpy_saved_check(const jpy_saved *s, const char *what, const jn_type *view);
 void jpy_saved_clear(jpy_saved *s);
 
 /*

@@ -294,7 +294,7 @@ static int op_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_v
         return jpy_raise_freed();
     unsigned n_values = (unsigned)n->n_in + n->n_out;
     for (unsigned i = 0; i < n_values; i++)
-        if (jpy_saved_check(&d->saved[i], jpy_op_node_name(n)) < 0)
+        if (jpy_saved_check(&d->saved[i], jpy_op_node_name(n), NULL) < 0)
             return -1;
     jn_ev few[24], *evs = few;
     unsigned n_evs = 2 * n->n_in + 2 * n->n_out;

@@ -48,7 +48,7 @@ static bool is_plain(const janus_tensor *sum, const janus_tensor *dy) {
 static int check_saved(jpy_node *n) {
     const jpy_op_data *d = jpy_node_data(n);
     for (unsigned i = 0; i < (unsigned)n->n_in + n->n_out; i++)
-        if (jpy_saved_check(&d->saved[i], d->op->name) < 0)
+        if (jpy_saved_check(&d->saved[i], d->op->name, NULL) < 0)
             return -1;
     return 0;
 }

@@ -137,6 +137,7 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
             jcv_refuse(c, "a tensor is written on some paths, and by way of .data");
         uint32_t done = when->kind != AV_PY ? jcv_add_result(c, jcv_number(c, when)) + 1 : 0;
         f->e->steps.data[f->e->steps.n - 1].uncounted = uncounted;
+        f->e->steps.data[f->e->steps.n - 1].needed = jcv_saved(r->root, true);
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");

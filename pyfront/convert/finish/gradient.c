@@ -325,37 +325,56 @@ static janus_status place_results(jcv_staging *s) {
     return JANUS_OK;
 }
 
-/* Tensors that the commit writes and a frame keeps the new value of must stay so, too. */
+/* What a stage keeps of a result of the run is kept of the tensor that it is stored to. */
+static janus_status keep_stored(jpy_stage *x, const jpy_commit_step *step, bool *io_found) {
+    size_t n = x->kept.n, n_copies = x->copies.n;
+    for (size_t i = 0; i < n; i++) {
+        jpy_kept k = x->kept.data[i];
+        if (!k.is_result || k.slot != step->value->slot)
+            continue;
+        *io_found = true;
+        k.is_result = false;
+        k.stored = k.slot + 1;
+        k.slot = step->slot;
+        k.writes = !step->uncounted;
+        for (size_t c = 0; c < n_copies; c++) {
+            jpy_copy copy = x->copies.data[c];
+            if (copy.kept != i)
+                continue;
+            copy.kept = (uint32_t)x->kept.n;
+            if (!jn_vec_push(&x->copies, copy))
+                return JN_NO_MEMORY();
+        }
+        if (!jn_vec_push(&x->kept, k))
+            return JN_NO_MEMORY();
+    }
+    return JANUS_OK;
+}
+
+/* Tensors that the commit writes and a frame keeps the new value of, or a view of that, must stay
+ * so, too. */
 static janus_status keep_written(jcv_staging *s) {
     jpy_entry *e = s->e;
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step step = e->steps.data[i];
+        bool found = false;
         if (step.kind != JPY_COMMIT_STORE)
             continue;
-        jn_value v = s->g->results.data[step.value->slot];
-        for (unsigned k = 0; k < s->n; k++) {
-            size_t at = 0;
-            while (at < s->out[k].n && !jn_value_equal(s->out[k].data[at], v))
-                at++;
-            const jn_subgraph *sub = s->sub[k];
-            if (at == s->out[k].n || !e->stages[k].grad.sub)
-                continue;
-            for (size_t m = 0; m < sub->saved.n; m++)
-                if (!sub->saved.data[m].frame &&
-                    jn_value_equal(without_detach(sub, sub->saved.data[m].value),
-                                   sub->results.data[at])) {
-                    if (step.when)
-                        return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on "
-                                                           "some paths, and a gradient needs it");
-                    if (!jn_vec_push(&e->stages[k].kept, ((jpy_kept){.slot = step.slot,
-                                                                     .op = "Graph",
-                                                                     .writes = !step.uncounted,
-                                                                     .stored = step.value->slot + 1,
-                                                                     .outs = ~(jpy_set)0,
-                                                                     .ins = ~(jpy_set)0})))
-                        return JN_NO_MEMORY();
-                    break;
-                }
+        for (unsigned k = 0; k < s->n; k++)
+            JN_TRY(keep_stored(&e->stages[k], &step, &found));
+        if ((found || step.needed) && step.when)
+            return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on some paths, "
+                                               "and a gradient needs it");
+        for (unsigned k = 0; k < s->n && !found && step.needed; k++) { /* by ways not followed */
+            jpy_kept any = {.slot = step.slot,
+                            .op = "Graph",
+                            .writes = !step.uncounted,
+                            .stored = step.value->slot + 1,
+                            .copied = true,
+                            .outs = ~(jpy_set)0,
+                            .ins = ~(jpy_set)0};
+            if (e->stages[k].grad.sub && !jn_vec_push(&e->stages[k].kept, any))
+                return JN_NO_MEMORY();
         }
     }
     return JANUS_OK;

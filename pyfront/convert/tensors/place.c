@@ -345,7 +345,7 @@ void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av 
         if (first[i]->kind != AV_TENSOR || !jcv_rec_of(c, ((jpy_tensor *)first[i]->py)->t)->written)
             continue;
         bool ok = last[i]->kind == AV_TENSOR && jcv_only_in(c, last[i], body, first[i]) &&
-                  !jcv_saved(jcv_rec_of(c, ((jpy_tensor *)last[i]->py)->t));
+                  !jcv_saved(jcv_rec_of(c, ((jpy_tensor *)last[i]->py)->t), false);
         for (unsigned k = 0; k < n && ok; k++)
             ok = k == i || !jcv_same_root(c, last[i], last[k]);
         if (!ok)
@@ -530,7 +530,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "whose memory another one has, by an assignment to .data";
     else if (!sole(c, root, root, 0))
         why = "that may have another name";
-    else if (jcv_saved(root) && (!root->src || !once(c))) /* of a bound one versions will tell */
+    else if (jcv_saved(root, root->src && once(c))) /* of what was bound versions will tell */
         why = "that a gradient needs as it was";
     else if (jpy_no_grad_mode && !leaf && tracked(root))
         why = "that requires grad, without recording";

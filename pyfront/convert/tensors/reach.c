@@ -232,9 +232,9 @@ void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
     root->savers = s;
 }
 
-bool jcv_saved(const jcv_rec *root) {
+bool jcv_saved(const jcv_rec *root, bool written) {
     for (const jcv_saver *s = root->savers; s; s = s->next)
-        if (!s->node->freed)
+        if (!s->node->freed && (!written || s->writes))
             return true;
     return false;
 }

@@ -128,10 +128,10 @@ void jcv_use_history(jcv *c, jcv_val *y);
 bool jcv_history_rewritten(jcv *c, jcv_val *y);
 /* Whether gradients of `y` flow to a leaf as it is since a write in the graph. */
 bool jcv_reaches_written_leaf(jcv *c, jcv_val *y);
-/* A gradient through `by` needs what the tensor holds now; whether one that may be asked for does.
- */
+/* A gradient through `by` needs what the tensor holds now; whether one that may be asked for does:
+ * anything that it has held, or (written) what the graph has written to it. */
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by);
-bool jcv_saved(const jcv_rec *root);
+bool jcv_saved(const jcv_rec *root, bool written);
 /* The value that a write without recording gives a leaf; NULL: error record filled. */
 jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v);
 /* Whether gradients of what was marked go through a function or a hook of the program. */
