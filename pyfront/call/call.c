@@ -467,13 +467,14 @@ __attribute__((noinline)) static PyObject *resting_call(jpy_function *f, PyObjec
     f->rests = me;
     f->calls++;
     Py_INCREF((PyObject *)f);
-    jn_op_counts before = me->ops;
+    uint64_t eager = me->ops.eager, graph = me->ops.graph;
     bool at_once = !(f->ladder & JPY_RUNG_COEXECUTION);
     f->imperative += at_once;
     PyObject *r = JN_LIKELY(at_once) ? as_it_is(f, args, nargsf, kwnames)
                                      : jpy_below_graphs(f, as_it_is, args, nargsf, kwnames);
-    f->ops.eager += me->ops.eager - before.eager;
-    f->ops.graph += me->ops.graph - before.graph;
+    /* each by itself: both at once would wait for what an op has just written to one */
+    f->ops.eager += *(volatile uint64_t *)&me->ops.eager - eager;
+    f->ops.graph += *(volatile uint64_t *)&me->ops.graph - graph;
     if (f->rests == me)
         f->rests = NULL;
     Py_DECREF((PyObject *)f);
