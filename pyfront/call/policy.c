@@ -12,7 +12,8 @@
  * again.
  *
  * Conversions are paid for by what the function has run: beyond the first ones they cost a tenth of
- * that, and half a second once.
+ * that, and half a second once.  Once it has run for a second all of them, those of its regions and
+ * callees included, are to be a tenth of that.
  *
  * What is decided depends on time, and in "fast" numerics a graph rounds in its own way: whoever
  * wants the same bits in every run says measure=False (JANUS_MEASURE=0).
@@ -40,6 +41,7 @@ enum {
     FREE_CONVERSIONS = 3,
     CONVERT_SHARE = 10,
     CONVERT_ONCE_NS = 500000000,
+    BEGINNING_NS = 1000000000, /* of what a function runs: what is lent once is for it */
     PATIENCE = 32, /* what was refused again and again runs so many times as long before the next */
     LENT_ONCE_NS = 300000000 /* to all regions and callees of a function */
 };
@@ -193,12 +195,22 @@ void jpy_trial_anew(jpy_trial *t) {
                      .most = t->most};
 }
 
-/* What nobody has asked for is paid for by whoever was. */
-static bool may_borrow(const jpy_function *payer) {
-    int64_t run = payer->plain_ns;
-    if (payer->running_since)
-        run += jpy_now() - payer->running_since;
-    return payer->lent_ns <= LENT_ONCE_NS + run / CONVERT_SHARE;
+/* CPython's call that goes on included. */
+static int64_t has_run(const jpy_function *f) {
+    int64_t run = f->plain_ns + (int64_t)(f->run.host_ns + f->run.tensor_ns);
+    return run + (f->running_since ? jpy_now() - f->running_since : 0);
+}
+
+/* Whether all conversions of f and one that takes `more` are a tenth of what it has run. */
+static bool within_share(const jpy_function *f, int64_t run, int64_t more) {
+    return f->spent_ns + f->lent_ns + more <= run / CONVERT_SHARE;
+}
+
+/* What nobody has asked for is paid for by whoever was; it takes as long as its last one, again. */
+static bool may_borrow(const jpy_function *payer, int64_t more) {
+    int64_t run = has_run(payer);
+    return run < BEGINNING_NS ? payer->lent_ns <= LENT_ONCE_NS + run / CONVERT_SHARE
+                              : within_share(payer, run, more);
 }
 
 /* A refusal that was like those before it is likely to be followed by others. */
@@ -210,10 +222,13 @@ static bool in_vain_again(const jpy_function *f) {
 bool jpy_may_convert(const jpy_function *f) {
     if (f->measure && in_vain_again(f))
         return false;
-    if (f->measure && f->payer)
-        return may_borrow(f->payer);
-    uint64_t run = (uint64_t)f->plain_ns + f->run.host_ns + f->run.tensor_ns;
-    return !f->measure || (uint64_t)f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE;
+    if (!f->measure)
+        return true;
+    if (f->payer)
+        return may_borrow(f->payer, f->last_ns);
+    int64_t run = has_run(f);
+    return run < BEGINNING_NS ? f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE
+                              : within_share(f, run, f->last_ns);
 }
 
 int64_t jpy_converted(jpy_function *f, int64_t since, int64_t worked_since) {
@@ -224,6 +239,7 @@ int64_t jpy_converted(jpy_function *f, int64_t since, int64_t worked_since) {
         f->payer->lent_ns += jpy_worked() - worked_since;
     if (f->conversions > FREE_CONVERSIONS)
         f->convert_ns += ns;
+    f->spent_ns += ns;
     f->last_ns = ns;
     f->last_plain_ns = f->plain_ns;
     return ns;

@@ -266,6 +266,7 @@ static PyObject *function_clear_entries(PyObject *self, PyObject *unused) {
     PyDict_Clear(f->seen);
     f->next_try = f->backoff = f->rest = f->rest_length = 0;
     f->vain = f->met_slow = f->unlooked = 0;
+    f->spent_ns = f->lent_ns = 0;
     f->first = f->stale = false;
     f->region_hits = 0;
     Py_CLEAR(f->skeleton);

@@ -150,7 +150,8 @@ typedef struct jpy_function {
     uint64_t backoff;
     bool measure;               /* whether graphs that do not pay are given up */
     int64_t plain_ns;           /* spent in its imperative calls, where that is measured */
-    int64_t convert_ns;         /* in conversions but the first ones */
+    int64_t convert_ns;         /* in conversions but the first ones, ... */
+    int64_t spent_ns;           /* ... and in all */
     int64_t last_ns;            /* in the last one, ... */
     int64_t last_plain_ns;      /* ... when plain_ns was this */
     unsigned loose;             /* entries for lists of any length that were good for little */
