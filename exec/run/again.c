@@ -201,8 +201,12 @@ bool jn_run_again(jn_run *r, const jn_arg *args, unsigned n, janus_status *st) {
     jn_replay *p = plan->replay;
     char *data[MOST_ARGS];
     bool moved = false;
-    if (n != p->n_args || p->exact != r->exact || p->threads != janus_get_num_threads() ||
-        !is_plain(r) || r->mem->owned.n || p->mem->on != r->on)
+    if (p->threads != janus_get_num_threads()) { /* they rarely change, and then stay */
+        give_up(plan, true);
+        return false;
+    }
+    if (n != p->n_args || p->exact != r->exact || !is_plain(r) || r->mem->owned.n ||
+        p->mem->on != r->on)
         return false;
     if (!look_alike(r, p, args, data, &moved) || (moved && !jn_replay_moves(p, data))) {
         if (++p->misses < MOST_MISSES)

@@ -257,6 +257,20 @@ def test_a_profile_and_more_threads_come_in_between():
         janus.set_num_threads(n)
 
 
+def test_another_number_of_threads_has_a_list_of_its_own():
+    f, n = janus.function(layers, verify="never", measure=False), janus.get_num_threads()
+    try:
+        for many in (1, 2, 1, 2):
+            janus.set_num_threads(many)
+            before = janus._C._replays()
+            for k in range(40):
+                args = fresh(k)
+                assert alike(plain(called(f, args)), plain(called(layers, args))), k
+            assert janus._C._replays() > before, many
+    finally:
+        janus.set_num_threads(n)
+
+
 def test_where_something_is_decided_or_drawn_nothing_is_made_again():
     def decided(x):
         return x * 2 if x.sum() > 0 else x - 1
