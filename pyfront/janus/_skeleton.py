@@ -451,17 +451,21 @@ class _Maker:
         def enter_with(names):
             return enter(*(name_of(n, ast.Load()) for n in names))
         each, together, bound = old
-        some = [ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))]
+        none = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))
+        entered = [enter_with([*each, *together, *bound])]
         if each:
             more = [ast.BinOp(name_of(OLD, ast.Load()), ast.Add(), tuple_of(n, ast.Load())) for n in (*([n] for n in each), together)]
             twice = [ast.Starred(name_of(OLD, ast.Load()), ast.Load()) for _ in range(2)]  # as it holds them, too
             some = [keep(tuple_of(bound, ast.Load())), *(unless_unbound(keep(m), ast.Pass()) for m in more),
-                    unless_unbound(enter(*twice), own(), *some), keep(ast.Constant(None))]
-        elif together:
-            some = [unless_unbound(enter_with(bound), own(), *some)]
-        entered = enter_with([*each, *together, *bound])
-        if ins or each or together or bound:
-            entered = unless_unbound(entered, own(), *some)
+                    unless_unbound(enter(*twice), own(), none), keep(ast.Constant(None))]
+        else:
+            some = [unless_unbound(enter_with(bound), own(), none)]
+        if each or together:  # not in the handler: what is raised would have its exception as its context
+            unbound = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(True))
+            is_unbound = ast.Compare(name_of(TAKEN, ast.Load()), [ast.Is()], [ast.Constant(True)])
+            entered = [unless_unbound(*entered, own(), unbound), ast.If(is_unbound, some, [])]
+        elif ins or bound:
+            entered = [unless_unbound(*entered, own(), none)]
 
         def unpack():
             value = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
@@ -485,7 +489,7 @@ class _Maker:
         if not isinstance(group[-1], ast.Return):
             group.append(placed(self.tell(callee, FALL, outs, sure), group[-1]))
         both = ast.If(missed, group, hit)
-        return [placed(entered, first), placed(both, first)]
+        return [placed(x, first) for x in (*entered, both)]
 
     def tell(self, callee, way, outs, sure):
         """The region is told how its statements were left.  sure: what they leave is bound."""

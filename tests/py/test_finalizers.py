@@ -161,3 +161,41 @@ def test_what_has_none_is_a_graph(place):
     kinds = ["a number", "none"] + ["no callback"] * ("make()" not in PLACES[place])  # it makes a weak reference
     number, *others = (outcome(place, kind, "never")[1] for kind in kinds)
     assert min(others) >= min(number, 1)
+
+
+RAISES = {
+    "first": "for s in items:\n        v = parse(s)\n        w = v + 1\n        total = total + w",
+    "second": "for s in ['1', *items]:\n        v = parse(s)\n        w = v + 1\n        total = total + w\n        del w",
+    "inner": "for k in range(2):\n        for s in items:\n            u = parse('2') + k\n            v = parse(s) + u\n            total = total + v",
+    "around": "for s in items:\n        log.append(s)\n        v = parse(s)\n        w = [v, v + 1]\n        total = total + w[0] * w[1]",
+}
+
+
+@pytest.mark.parametrize("measure", (False, True))
+@pytest.mark.parametrize("raises", RAISES)
+def test_exceptions_of_regions_have_no_context(raises, measure):
+    """Variables that are not bound yet are found out about before: what is raised later has nothing to do with it."""
+    text = f"""
+log = []
+
+def parse(s):
+    v = int(s) * 2
+    w = v + 1
+    return v + w
+
+def f(items, x):
+    total = x * 2
+    {RAISES[raises]}
+    return total
+"""
+    seen = []
+    for decorate in (lambda f: f, lambda f: janus.function(f, measure=measure)):
+        names, out = names_of(text, janus=janus, __name__="program"), []
+        names["parse"], f = decorate(names["parse"]), decorate(names["f"])
+        for k in range(12):
+            try:
+                out.append(f(["1", "2"] if k % 3 else ["a"], janus.ones(2)).tolist())
+            except ValueError as e:
+                out.append((str(e), e.__context__, e.__cause__))
+        seen.append(out)
+    assert seen[0] == seen[1]
