@@ -147,7 +147,7 @@ static PyObject *lambda_code(PyObject *code, PyObject *node) {
         Py_XDECREF(item);
     }
     if (at && file && PyObject_SetAttrString(at, "value", node) == 0)
-        all = jpy_compile(tree, file, 0);
+        all = jpy_compile(tree, file, ((PyCodeObject *)code)->co_flags & PyCF_MASK);
     PyObject *around = code_inside(all), *out = code_inside(around);
     Py_XDECREF(around);
     Py_XDECREF(all);
