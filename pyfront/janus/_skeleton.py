@@ -19,7 +19,7 @@ of the user's text.  What is added has names that are no identifiers.
 What is bound again must have no finalizer that would run: a graph binds variables behind all else that it does.
 
 A region that is no graph (yet) may run its function after all, by a skeleton of that function: so what is learnt
-while a loop runs is of use to its later rounds.  The *first* skeleton of a function, in whose first call nothing is
+while a loop runs is of use to its later rounds.  That hands over all that its variables hold, which live on here.  The *first* skeleton of a function, in whose first call nothing is
 known, has regions in its loops alone.
 
 What CPython's statements call is asked for: `.regions[-2](callee)(arguments)`.  A function of the program is then
@@ -37,12 +37,14 @@ import copy
 import types
 
 from . import _C
-from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, listed, name_of,
+from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, left, listed, name_of,
                           placed, reads_of, statements_of, tuple_of, variables_of)
 
 REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
 TAKEN = ". what a region leaves"  # variables of a skeleton
 OLD = ". what a region replaces"  # that is bound, where not all is
+KEPT = ". held by "  # and the name of a variable
+NESTED = 4  # added to how a region is left: by its function, which has run
 _LOOKS_AT_FRAMES = {"locals", "vars", "dir", "eval", "exec", "breakpoint"}  # functions, and attributes of modules
 _FRAME_ATTRIBUTES = {"_getframe", "_current_frames", "currentframe", "set_trace", "settrace", "setprofile", "f_locals"}
 _FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -275,6 +277,33 @@ class Callees(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _scope
 
 
+class _Keeps(ast.NodeTransformer):
+    """The function of a region is left with what its variables hold, which would die with it; UnboundLocalError for
+    those that hold nothing."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def visit_Return(self, node):
+        way = getattr(node, "way", RETURN)
+        if way == RETURN:
+            return node
+        out, held = [], []
+        for n in self.names:
+            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
+            keep = [ast.Assign([name_of(KEPT + n, ast.Store())], of) for of in (name_of(n, ast.Load()), error)]
+            handler = ast.ExceptHandler(copy.deepcopy(error), None, keep[1:])
+            out.append(placed(ast.Try(keep[:1], [handler], [], []), node))
+            held.append(name_of(KEPT + n, ast.Load()))
+        elements = [ast.Constant(way + NESTED), node.value.elts[1], ast.Tuple(held, ast.Load())]
+        return [*out, placed(ast.Return(ast.Tuple(elements, ast.Load())), node)]
+
+    def _other(self, node):
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _other
+
+
 class _Maker:
     """Makes the skeleton that a plan asks for."""
 
@@ -289,6 +318,7 @@ class _Maker:
                  for x in ast.walk(n) if isinstance(x, ast.Name)}
         self.cells = set(code.co_cellvars) & self.locals & later
         self.bindings = bindings_of([self.node])
+        self.kept = getattr(plan.node, "kept", [])  # of a region's function: what else its caller gets
         self.texts, self.functions = [], []
         self.guards = 0  # `with` and `try` statements of CPython's that are around
 
@@ -301,10 +331,16 @@ class _Maker:
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
         names += [a.arg for a in (args.vararg, args.kwarg) if a]
         made = self.block(body, set(names), set(names), None, set())
+        if self.kept:
+            made = [x for s in made for x in listed(_Keeps(self.kept).visit(s))]
         callees = Callees(self.plan.quiet)
         made = [callees.visit(s) for s in made]
         if not self.texts and not callees.any:
             return None
+        # variables are let go of in the order in which the text names them first: this never runs
+        order = [name_of(n, ast.Store()) for n in self.plan.code.co_varnames if n not in names]
+        if order:
+            made.insert(0, placed(ast.If(ast.Constant(False), [ast.Assign(order, ast.Constant(None))], []), body[0]))
         self.node.body = head + made
         args.kwonlyargs.append(ast.arg(REGIONS))
         args.kw_defaults.append(ast.Constant(()))
@@ -357,6 +393,8 @@ class _Maker:
             if isinstance(n, ast.Name) and (n.id in self.cells or n.id in ("super", "__class__") or
                                             isinstance(n.ctx, ast.Del)):
                 return False
+            if self.kept and getattr(n, "way", RETURN) != RETURN:
+                return False
         return not Late(s).ways - (set() if self.guards else {RETURN})
 
     def open(self, s, maybe, sure, loop, after):
@@ -405,7 +443,7 @@ class _Maker:
             return group
         first, last = group[0], group[-1]
         if not ends:
-            body.append(ast.Return(ast.Tuple([ast.Constant(FALL), tuple_of(outs, ast.Load())], ast.Load())))
+            body.append(left(FALL, tuple_of(outs, ast.Load())))
         declared = names.bound - self.locals
         head = [kind(sorted(d)) for kind, d in ((ast.Nonlocal, declared & self.free), (ast.Global, declared - self.free)) if d]
         body = head + body
@@ -418,19 +456,22 @@ class _Maker:
             function.type_params = []
         function.own = slice(len(head), len(head) + len(group))  # statements of the user's
         self.functions.append(placed(function, first))
+        replaced = names.bound & self.locals & maybe
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
         # what an exception leaves, and whether a name is bound, the function of a region cannot say
         nests = not self.guards and sure.union(ins).issuperset(outs)
+        function.kept = sorted((names.bound & self.locals) - set(outs)) if nests else []
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
-        replaced = names.bound & self.locals & maybe
         # bound here alone, and all of them wherever it ends: all are before it, or none is
         alone = {n for n in replaced & sure if self.bindings[n] == bindings_of(group)[n]} if not self.guards else set()
         old = sorted(replaced - before - alone), sorted(alone - before), sorted(replaced & before)
-        return self.around(group, number, ins, outs, sorted(replaced - set(outs)), old, ways)
+        dead = sorted((replaced | names.bound.intersection(self.kept)) - set(outs))
+        return self.around(group, number, ins, outs, dead, function.kept, old, ways)
 
-    def around(self, group, number, ins, outs, dead, old, ways):
-        """The group with the call of its region before it.  old: three lists of variables that it binds again, each of
-        which may be bound before; of which all or none may; which are."""
+    def around(self, group, number, ins, outs, dead, kept, old, ways):
+        """The group with the call of its region before it.  dead: variables that nobody reads after it; kept: which its
+        function, if that runs, hands over as well; old: three lists of variables that it binds again, each of which may
+        be bound before; of which all or none may; which are."""
         first = group[0]
         callee = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
 
@@ -472,16 +513,32 @@ class _Maker:
             s = [ast.Assign([tuple_of(outs, ast.Store())], value)] if outs else []
             return s + [ast.Assign([name_of(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
 
-        def left(way):
+        def take():
+            """What the function has left in its variables, but for those that it has not bound."""
+            for i, n in enumerate(kept):
+                held = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(2), ast.Load())
+                held = ast.Subscript(held, ast.Constant(i), ast.Load())
+                error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
+                bound = ast.Compare(held, [ast.IsNot()], [error])
+                yield ast.If(bound, [ast.Assign([name_of(n, ast.Store())], copy.deepcopy(held))], [])
+
+        def leave(way):
             if way == RETURN:
                 return [ast.Return(ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
-            return unpack() + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way]
+            taken = [*take(), *unpack()[:bool(outs) + 1]] if way >= NESTED else unpack()
+            return taken + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way % NESTED]
 
-        ways = sorted(ways)
-        hit = left(ways[0])
-        for way in ways[1:]:
+        def by_way(ways):
+            done = leave(ways[0])
+            for way in ways[1:]:
+                which = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
+                done = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), leave(way), done)]
+            return done
+
+        hit, falls = by_way(sorted(ways)), sorted(way + NESTED for way in ways - {RETURN})
+        if kept and falls:
             which = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
-            hit = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), left(way), hit)]
+            hit = [ast.If(ast.Compare(which, [ast.GtE()], [ast.Constant(NESTED)]), by_way(falls), hit)]
         missed = ast.UnaryOp(ast.Not(), name_of(TAKEN, ast.Load()))
         sure = Names(group).surely.issuperset(outs)
         told = Told(lambda way: self.tell(callee, way, outs, False))

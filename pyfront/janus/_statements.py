@@ -241,6 +241,13 @@ def variables_of(function, code):
     return (set(code.co_varnames) | set(code.co_cellvars)) - (theirs - own)
 
 
+def left(way, value):
+    """The statement of a region's function that says how the region is left."""
+    statement = ast.Return(ast.Tuple([ast.Constant(way), value], ast.Load()))
+    statement.way = way
+    return statement
+
+
 class Leaves(ast.NodeTransformer):
     """What leaves a region by `return`, `break` or `continue` returns from its function, with how it is left."""
 
@@ -250,8 +257,7 @@ class Leaves(ast.NodeTransformer):
     def _leave(self, node, way, value):
         self.ways.add(way)
         value = value or tuple_of(self.outs, ast.Load())
-        pair = ast.Tuple([ast.Constant(way), value], ast.Load())
-        return ast.copy_location(ast.Return(pair), node)
+        return ast.copy_location(left(way, value), node)
 
     def visit_Return(self, node):
         return self._leave(node, RETURN, node.value or ast.Constant(None))

@@ -199,3 +199,72 @@ def f(items, x):
                 out.append((str(e), e.__context__, e.__cause__))
         seen.append(out)
     assert seen[0] == seen[1]
+
+
+OWNERS = {
+    "made": "g = Guard()", "argument": "g = Guard(n)", "returned": "g = passed_on(Guard())", "in a list": "g = [Guard()]", "a generator": "g = started()", "second": "a, g = 1, Guard()",
+    "popped": "g = box.pop()", "walrus": "k = [g := Guard()]", "augmented": "g = []\n    g += [Guard()]", "of a loop": "for g in [Guard()]:\n        pass",
+    "referred to": "o = Plain()\n    g = weakref.ref(o, lambda r: log.append('callback'))",
+}
+HOMES = {
+    "flat": "OWNER\n    y = x * 2\n    z = y + 1\n    log.append('work')\n    w = z * y\n    log.append('end')\n    return w",
+    "late": "y = x * 2\n    z = y + 1\n    OWNER\n    w = z * y + z\n    print('', end='')\n    v = w * 2 + 1\n    log.append('end')\n    return v",
+    "loop": "z = x\n    for i in range(3):\n        OWNER\n        y = z * 2\n        z = y + 1\n        log.append(i)\n        z = z * 0.5\n    log.append('end')\n    return z",
+    "in the middle": "z = x\n    for i in range(3):\n        y = z * 2\n        OWNER\n        z = y + 1\n        z = z * 0.5\n        log.append(i)\n    log.append('end')\n    return z",
+    "inner loop": "z = x\n    for j in range(2):\n        for i in range(2):\n            OWNER\n            y = z * 2\n            z = y + i\n        log.append(j)\n"
+                  "        z = z * 0.5 + j\n    log.append('end')\n    return z",
+    "branch": "y = x * 2\n    if n:\n        OWNER\n        y = y * 3 + 1\n        y = y - 2\n    log.append('end')\n    return y",
+    "continue": "z = x\n    for j in range(3):\n        for i in range(3):\n            OWNER\n            if i == 1:\n                continue\n            y = z * 2\n            z = y + i\n        log.append(j)\n"
+                "        z = z * 0.5 + j\n    log.append('end')\n    return z",
+    "break": "z = x\n    for j in range(3):\n        for i in range(3):\n            y = z * 2\n            z = y + i\n            OWNER\n            if i == 1:\n                break\n            z = z + 1\n        log.append(j)\n"
+             "        z = z * 0.5 + j\n    log.append('end')\n    return z",
+}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+@pytest.mark.parametrize("home", HOMES)
+def test_variables_live_on(home, owner):
+    """What a variable holds that nobody reads dies with the variable, though a skeleton of the statements may have run."""
+    lines = []
+    for line in HOMES[home].split("\n"):
+        indent = " " * max(4, line.find("OWNER"))
+        lines.append(line.replace("OWNER", OWNERS[owner].replace("\n    ", "\n" + indent)))
+    text = f"""
+import weakref
+log, box = [], []
+
+class Guard:
+    def __init__(self, n=0):
+        self.n = n
+    def __del__(self):
+        log.append('finalizer')
+
+class Plain:
+    pass
+
+def passed_on(o):
+    return o
+
+def started():
+    def go():
+        try:
+            yield 1
+        finally:
+            log.append('finally')
+    g = go()
+    next(g)
+    return g
+
+def f(x, n):
+    """ + "\n".join(lines) + "\n"
+    seen = []
+    for decorate in (lambda f: f, janus.function, lambda f: janus.function(f, verify="never", measure=False)):
+        names, out = names_of(text, janus=janus, __name__="program"), []
+        f = decorate(names["f"])
+        for _ in range(6):
+            names["box"][:] = [names["Guard"]() for _ in range(12)]
+            names["log"].clear()
+            f(janus.ones(3), 1)
+            out.append(list(names["log"]))
+        seen.append(out)
+    assert seen[0] == seen[1] == seen[2]
