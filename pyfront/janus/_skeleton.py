@@ -260,7 +260,7 @@ class Callees(ast.NodeTransformer):
         else:
             known = not isinstance(f, (ast.Subscript, ast.Call)) or self._own(f)
         if not known:
-            ask = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-2), ast.Load())
+            ask = _item(REGIONS, -2)
             node.func = placed(ast.Call(ask, [f], []), f)
             self.any = True
         return node
@@ -277,6 +277,20 @@ class Callees(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _scope
 
 
+def _item(name, i):
+    """Item i of a variable of the skeleton."""
+    return ast.Subscript(name_of(name, ast.Load()), ast.Constant(i), ast.Load())
+
+
+def _bind(name, value):
+    return ast.Assign([name_of(name, ast.Store())], value)
+
+
+def _unless_unbound(statement, *otherwise):
+    """The statement, and others where a variable that it reads has no value."""
+    return ast.Try([statement], [ast.ExceptHandler(_item(REGIONS, -1), None, list(otherwise))], [], [])
+
+
 class _Keeps(ast.NodeTransformer):
     """The function of a region is left with what its variables hold, which would die with it; UnboundLocalError for
     those that hold nothing."""
@@ -290,10 +304,8 @@ class _Keeps(ast.NodeTransformer):
             return node
         out, held = [], []
         for n in self.names:
-            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
-            keep = [ast.Assign([name_of(KEPT + n, ast.Store())], of) for of in (name_of(n, ast.Load()), error)]
-            handler = ast.ExceptHandler(copy.deepcopy(error), None, keep[1:])
-            out.append(placed(ast.Try(keep[:1], [handler], [], []), node))
+            keep = _unless_unbound(_bind(KEPT + n, name_of(n, ast.Load())), _bind(KEPT + n, _item(REGIONS, -1)))
+            out.append(placed(keep, node))
             held.append(name_of(KEPT + n, ast.Load()))
         elements = [ast.Constant(way + NESTED), node.value.elts[1], ast.Tuple(held, ast.Load())]
         return [*out, placed(ast.Return(ast.Tuple(elements, ast.Load())), node)]
@@ -369,15 +381,15 @@ class _Maker:
             if group and (place in self.plan.cuts or opened or not self.fits(s)):
                 out += self.region(group, *before, after | Names(statements[i:]).loaded, loop)
                 group = []
-            names = Names([s])
+            names, lost = Names([s]), unbound_by(s)
             if opened or not self.fits(s):
-                out.append(self.open(s, maybe, sure - unbound_by(s), loop, rest))
+                out.append(self.open(s, maybe, sure - lost, loop, rest))
             else:
                 if not group:
                     before = set(maybe), set(sure)
                 group.append(s)
             maybe |= names.bound
-            sure = (sure | names.surely) - unbound_by(s)
+            sure = (sure | names.surely) - lost
         if group:
             out += self.region(group, *before, after, loop)
         return out
@@ -463,7 +475,8 @@ class _Maker:
         function.kept = sorted((names.bound & self.locals) - set(outs)) if nests else []
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
         # bound here alone, and all of them wherever it ends: all are before it, or none is
-        alone = {n for n in replaced & sure if self.bindings[n] == bindings_of(group)[n]} if not self.guards else set()
+        here = bindings_of(group)
+        alone = {n for n in replaced & sure if self.bindings[n] == here[n]} if not self.guards else set()
         old = sorted(replaced - before - alone), sorted(alone - before), sorted(replaced & before)
         dead = sorted((replaced | names.bound.intersection(self.kept)) - set(outs))
         return self.around(group, number, ins, outs, dead, function.kept, old, ways)
@@ -473,71 +486,61 @@ class _Maker:
         function, if that runs, hands over as well; old: three lists of variables that it binds again, each of which may
         be bound before; of which all or none may; which are."""
         first = group[0]
-        callee = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(number), ast.Load())
+        callee = _item(REGIONS, number)
 
         def enter(*old):
             arguments = [*(name_of(n, ast.Load()) for n in ins), *old]
-            return ast.Assign([name_of(TAKEN, ast.Store())], ast.Call(copy.deepcopy(callee), arguments, []))
-
-        def unless_unbound(statement, *otherwise):
-            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())  # UnboundLocalError
-            return ast.Try([statement], [ast.ExceptHandler(error, None, list(otherwise))], [], [])
+            return _bind(TAKEN, ast.Call(copy.deepcopy(callee), arguments, []))
 
         def own():  # an exception of the region's function
             return ast.If(ast.Call(ast.Attribute(copy.deepcopy(callee), "raised", ast.Load()), [], []), [ast.Raise()], [])
 
-        def keep(value):
-            return ast.Assign([name_of(OLD, ast.Store())], value)
-
         def enter_with(names):
             return enter(*(name_of(n, ast.Load()) for n in names))
         each, together, bound = old
-        none = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(None))
+        none = _bind(TAKEN, ast.Constant(None))
         entered = [enter_with([*each, *together, *bound])]
         if each:
             more = [ast.BinOp(name_of(OLD, ast.Load()), ast.Add(), tuple_of(n, ast.Load())) for n in (*([n] for n in each), together)]
             twice = [ast.Starred(name_of(OLD, ast.Load()), ast.Load()) for _ in range(2)]  # as it holds them, too
-            some = [keep(tuple_of(bound, ast.Load())), *(unless_unbound(keep(m), ast.Pass()) for m in more),
-                    unless_unbound(enter(*twice), own(), none), keep(ast.Constant(None))]
+            some = [_bind(OLD, tuple_of(bound, ast.Load())), *(_unless_unbound(_bind(OLD, m), ast.Pass()) for m in more),
+                    _unless_unbound(enter(*twice), own(), none), _bind(OLD, ast.Constant(None))]
         else:
-            some = [unless_unbound(enter_with(bound), own(), none)]
+            some = [_unless_unbound(enter_with(bound), own(), none)]
         if each or together:  # not in the handler: what is raised would have its exception as its context
-            unbound = ast.Assign([name_of(TAKEN, ast.Store())], ast.Constant(True))
             is_unbound = ast.Compare(name_of(TAKEN, ast.Load()), [ast.Is()], [ast.Constant(True)])
-            entered = [unless_unbound(*entered, own(), unbound), ast.If(is_unbound, some, [])]
+            entered = [_unless_unbound(*entered, own(), _bind(TAKEN, ast.Constant(True))), ast.If(is_unbound, some, [])]
         elif ins or bound:
-            entered = [unless_unbound(*entered, own(), none)]
+            entered = [_unless_unbound(*entered, own(), none)]
 
         def unpack():
-            value = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load())
+            value = _item(TAKEN, 1)
             s = [ast.Assign([tuple_of(outs, ast.Store())], value)] if outs else []
-            return s + [ast.Assign([name_of(n, ast.Store())], ast.Constant(None)) for n in [TAKEN] + dead]
+            return s + [_bind(n, ast.Constant(None)) for n in [TAKEN] + dead]
 
         def take():
             """What the function has left in its variables, but for those that it has not bound."""
             for i, n in enumerate(kept):
-                held = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(2), ast.Load())
-                held = ast.Subscript(held, ast.Constant(i), ast.Load())
-                error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
-                bound = ast.Compare(held, [ast.IsNot()], [error])
-                yield ast.If(bound, [ast.Assign([name_of(n, ast.Store())], copy.deepcopy(held))], [])
+                held = ast.Subscript(_item(TAKEN, 2), ast.Constant(i), ast.Load())
+                bound = ast.Compare(held, [ast.IsNot()], [_item(REGIONS, -1)])
+                yield ast.If(bound, [_bind(n, copy.deepcopy(held))], [])
 
         def leave(way):
             if way == RETURN:
-                return [ast.Return(ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(1), ast.Load()))]
+                return [ast.Return(_item(TAKEN, 1))]
             taken = [*take(), *unpack()[:bool(outs) + 1]] if way >= NESTED else unpack()
             return taken + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way % NESTED]
 
         def by_way(ways):
             done = leave(ways[0])
             for way in ways[1:]:
-                which = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
+                which = _item(TAKEN, 0)
                 done = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), leave(way), done)]
             return done
 
         hit, falls = by_way(sorted(ways)), sorted(way + NESTED for way in ways - {RETURN})
         if kept and falls:
-            which = ast.Subscript(name_of(TAKEN, ast.Load()), ast.Constant(0), ast.Load())
+            which = _item(TAKEN, 0)
             hit = [ast.If(ast.Compare(which, [ast.GtE()], [ast.Constant(NESTED)]), by_way(falls), hit)]
         missed = ast.UnaryOp(ast.Not(), name_of(TAKEN, ast.Load()))
         sure = Names(group).surely.issuperset(outs)
@@ -556,8 +559,7 @@ class _Maker:
             return ast.Expr(ast.Call(ast.Attribute(copy.deepcopy(callee), "leave", ast.Load()), list(args), []))
         told = call(ast.Tuple([ast.Constant(way), value], ast.Load()))
         if outs and way != RETURN and not sure:
-            error = ast.Subscript(name_of(REGIONS, ast.Load()), ast.Constant(-1), ast.Load())
-            told = ast.Try([told], [ast.ExceptHandler(error, None, [call()])], [], [])
+            told = _unless_unbound(told, call())
         asked = ast.Compare(name_of(TAKEN, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
         return ast.If(asked, [told], [])
 
