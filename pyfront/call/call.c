@@ -33,7 +33,9 @@ enum {
     FREE_OF_SHAPES = 8,
     FREE_UNASKED = 4,
     HITS_A_CONVERSION = 4,
-    MANY_UNHIT = 8
+    MANY_UNHIT = 8,
+    LEARNT_FROM =
+        16 /* calls before a conversion; what is learnt of one costs as much as all guards */
 };
 
 static PyObject *run_plain(jpy_function *f, PyObject *const *args, size_t nargsf,
@@ -310,7 +312,7 @@ static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, b
 /* No entry takes the call, which will be run without a graph. */
 static void learn(jpy_function *f, const jpy_call *call, jpy_discarded discarded) {
     f->met_slow = 0;
-    if (f->entries.n && !discarded)
+    if (f->entries.n && !discarded && f->next_try <= LEARNT_FROM)
         jpy_entry_learn(f, f->entries.data[0], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
      * convert for: after a refusal, or a graph that was good for no call, the next try comes before

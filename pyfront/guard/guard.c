@@ -424,6 +424,11 @@ static bool tensors_hold(const jpy_guards *g, PyObject *const *slots, bool alias
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     if (!call_holds(g, call))
         return 1;
+    if (JN_UNLIKELY(g->suspect != NULL)) {
+        const jpy_src *s = g->suspect;
+        if (jpy_suspect_fails(g, call, slots))
+            return (int)s->slot + 1;
+    }
     if (g->fast.valid && jpy_fast_run(g, call, slots)) {
         g->known = g->fast.known;
         return tensors_hold(g, slots, g->fast.aliases) ? 0 : (int)g->srcs.n + 1;
@@ -433,8 +438,10 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
         const jpy_src *s = g->srcs.data[i];
         PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
         slots[i] = v;
-        if (!jpy_src_holds(s, v, slots))
+        if (!jpy_src_holds(s, v, slots)) {
+            jpy_guards_failed(g, s);
             return (int)i + 1;
+        }
     }
     if (!tensors_hold(g, slots, true))
         return (int)g->srcs.n + 1;

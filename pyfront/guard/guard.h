@@ -176,6 +176,8 @@ typedef struct jpy_guards {
     jpy_fast fast;
     uint64_t known;                 /* fast.known where the last run found its tensors, else 0 */
     unsigned fast_wait, fast_pause; /* successes until it is learnt, how many the next time */
+    const jpy_src *suspect;         /* what failed last; NULL: nothing did lately */
+    unsigned suspected;             /* how many calls that hold end that */
 } jpy_guards;
 
 void jpy_guards_init(jpy_guards *g);
@@ -198,6 +200,9 @@ void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
 /* Adds a source to those that must be different objects; false: out of memory. */
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot);
+/* suspect.c: `s` was the first to fail; whether it does again (g->suspect is set). */
+void jpy_guards_failed(jpy_guards *g, const jpy_src *s);
+bool jpy_suspect_fails(jpy_guards *g, const jpy_call *call, PyObject **slots);
 /* Runs all: 0 when everything holds (slots filled), else 1 + the place of the first that fails. */
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
 /* Whether a value that was read passes its source's checks. */
