@@ -115,6 +115,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/maybe.c \
 	pyfront/convert/heap/met.c \
 	pyfront/convert/heap/merge.c \
+	pyfront/convert/heap/only.c \
 	pyfront/convert/heap/outer.c \
 	pyfront/convert/heap/plain.c \
 	pyfront/convert/heap/sample.c \

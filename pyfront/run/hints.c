@@ -198,10 +198,12 @@ void jpy_hints_number_is(jpy_function *f, PyObject *path, bool assumed) {
 }
 
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
-    if (e->any_dims && ++f->loose_dims == TOO_LOOSE)
+    if (e->any_dims && ++f->loose_dims >= TOO_LOOSE)
         jpy_hints_pin(f);
-    if (e->any_length && e->runs < FEW_RUNS && ++f->loose == TOO_LOOSE)
+    if (e->any_length && e->runs < FEW_RUNS && ++f->loose >= TOO_LOOSE) {
+        f->loose = 0;
         jpy_hints_narrow(f, true);
+    }
 }
 
 static PyObject *key_of(const char *kind, const char *why) {
@@ -242,6 +244,8 @@ bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
         if (is_seldom(e))
             return true;
         (void)once_more(f, left_out(e->left_out.data[i].why));
+        f->loose_dims += e->any_dims; /* which path is taken may be a matter of sizes ... */
+        f->loose += e->any_length;    /* ... or lengths */
         return false;
     }
     /* graphs that were made since have assumed it, too: so would the next one, which comes later
@@ -253,10 +257,18 @@ bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
     return seldom;
 }
 
-bool jpy_hint_usual(const jpy_function *f, const char *why) {
+static long times_left_out(const jpy_function *f, const char *why) {
     PyObject *key = left_out(why);
-    bool usual = times(f, key) >= USUAL;
+    long n = times(f, key);
     Py_XDECREF(key);
     PyErr_Clear();
-    return usual;
+    return n;
+}
+
+bool jpy_hint_usual(const jpy_function *f, const char *why) {
+    return times_left_out(f, why) >= USUAL;
+}
+
+bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than) {
+    return times_left_out(f, why) <= times_left_out(f, than);
 }

@@ -39,6 +39,9 @@ void jpy_hints_gradient(jpy_function *f);
  * statement is left to CPython.  So it is where graphs made since have assumed what failed, too. */
 bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message);
 bool jpy_hint_usual(const jpy_function *f, const char *why);
+/* Whether the path `why` is rather to be left out than the path `than`: runs came to it no more
+ * often. */
+bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than);
 
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);

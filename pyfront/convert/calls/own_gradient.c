@@ -140,7 +140,7 @@ static jcv_av *result_of(jcv *c, jcv_av *y, jcv_node **node) {
 jcv_av *jcv_function_node(jcv *c, PyObject *function, const jcv_args *args) {
     unsigned n_in, n_out, n_marks, n_through = 0;
     if (args->n_pos != 6 || args->n_kw || c->ctx != c->main)
-        jcv_refuse(c, "an autograd.Function inside a branch, loop or recursion");
+        jcv_refuse(c, "an autograd.Function" JCV_INSIDE);
     jcv_av **in = tuple_items(c, args->pos[3], &n_in);
     jcv_av **out = tuple_items(c, args->pos[4], &n_out);
     jcv_av **marks = tuple_items(c, args->pos[5], &n_marks);
@@ -185,7 +185,7 @@ jcv_av *jcv_function_node(jcv *c, PyObject *function, const jcv_args *args) {
 jcv_av *jcv_tensor_hook(jcv *c, PyObject *function, const jcv_args *args) {
     jcv_av *t = args->n_pos == 2 && !args->n_kw ? args->pos[0] : NULL;
     if (!t || t->kind != AV_TENSOR || c->ctx != c->main)
-        jcv_refuse(c, "a hook inside a branch, loop or recursion");
+        jcv_refuse(c, "a hook" JCV_INSIDE);
     jcv_val *v = jcv_tensor_val(c, t->py);
     if (t->src || !((jpy_tensor *)t->py)->node || !v->node || v->node->subs[0])
         jcv_refuse(c, "a hook of a tensor that no op of the function has made");
@@ -200,7 +200,7 @@ jcv_av *jcv_tensor_hook(jcv *c, PyObject *function, const jcv_args *args) {
 jcv_av *jcv_no_hook(jcv *c, PyObject *function, const jcv_args *args) {
     if (args->n_pos != 2 || args->n_kw || args->pos[0]->kind != AV_TENSOR ||
         args->pos[1]->kind != AV_PY || c->ctx != c->main)
-        jcv_refuse(c, "a hook is removed inside a branch, loop or recursion");
+        jcv_refuse(c, "a hook is removed" JCV_INSIDE);
     jcv_own(c, PyObject_CallFunctionObjArgs(function, args->pos[0]->py, args->pos[1]->py, NULL));
     return jcv_none(c);
 }

@@ -157,6 +157,15 @@ typedef struct jcv_fork {
     struct jcv_fork *next;
 } jcv_fork;
 
+typedef struct jcv_only { /* of an `if` that is no branch of the graph: what is so is assumed */
+    const jpy_tree *statement;
+    int arm;
+    const char *why; /* what the other path is called */
+    bool in_use;     /* else it is a branch: the other path is the usual one */
+    bool tried;
+    struct jcv_only *next;
+} jcv_only;
+
 typedef struct jcv_asked { /* what a statement forks on: a type, a string, or else a length */
     jcv_val *val;
     bool holds; /* it is the bool itself */
@@ -240,6 +249,7 @@ struct jcv {
     jcv_live *lives;
     jcv_peel *peels;
     jcv_fork *forks;                   /* kept over restarts */
+    jcv_only *onlys;                   /* kept over restarts */
     jcv_equal *equals;                 /* kept over restarts */
     JN_VEC(const jpy_tree *) sized_at; /* where sizes were made that only the run knows */
     const jpy_tree *running;           /* the innermost statement */
@@ -275,5 +285,7 @@ extern _Thread_local jcv *jcv_current;
 /* Why a path with a raise statement is left out.  The call ends there, so a barrier wins nothing.
  */
 #define JCV_RAISES "a path that raises an exception"
+/* How reasons end of what is a part of a graph outside of SubGraphs alone. */
+#define JCV_INSIDE " inside a branch, loop or recursion"
 
 #endif

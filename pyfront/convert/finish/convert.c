@@ -170,6 +170,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_live *lives = NULL;
     jcv_peel *peels = NULL;
     jcv_fork *forks = NULL;
+    jcv_only *onlys = NULL;
     jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
     uint32_t views = 0;
@@ -197,6 +198,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->lives = lives;
         c->peels = peels;
         c->forks = forks;
+        c->onlys = onlys;
         c->equals = equals;
         c->share_views = share_views;
         c->one_tensor = one_tensor;
@@ -212,6 +214,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         jn_eager_hook = jcv_hook;
         uint64_t failures = jn_alloc_failures();
         jcv_throw t = attempt(c, e);
+        if (t == THROW_REFUSE && jcv_only_other(c))
+            t = THROW_RESTART;
         if (failures != jn_alloc_failures()) {
             t = THROW_DEAD; /* what could not be had may have been taken for what is not there */
             snprintf(c->reason, sizeof c->reason, "out of memory");
@@ -223,6 +227,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         lives = c->lives;
         peels = c->peels;
         forks = c->forks;
+        onlys = c->onlys;
         equals = c->equals;
         share_views = c->share_views;
         one_tensor = c->one_tensor;

@@ -20,7 +20,10 @@ typedef struct arm {
     jcv_out out;
     jcv_state state;
     jcv_throw thrown;
-    bool raises; /* it was thrown since CPython raises there */
+    bool raises;     /* it was thrown since CPython raises there */
+    bool itself;     /* it was refused for what is in no SubGraph of it */
+    const char *why; /* it was refused, and where */
+    jn_loc at;
 } arm;
 
 void jcv_splice(jcv *c, jcv_ctx *from) {
@@ -123,22 +126,29 @@ static bool is_variable(const jcv *c, size_t slot) {
     return false;
 }
 
+/* For the reason that an arm was refused for. */
+static _Noreturn void refuse_again(jcv *c, const arm *of) {
+    snprintf(c->reason, sizeof c->reason, "%s", of->why);
+    c->refused_at = of->at;
+    jcv_throw_now(c, THROW_REFUSE);
+}
+
 /* The other arm leads nowhere, or cannot be a part of a graph: it is assumed not to be taken. */
 static jcv_out only_arm(jcv *c, jcv_val *cond, const arm *arms) {
     int k = arms[0].thrown ? 1 : 0;
+    const char *why = arms[1 - k].why;
     jcv_val *ok = cond;
     if (k == 1)
         ok = &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0];
     if (arms[1 - k].thrown == THROW_REFUSE) {
-        if (!strstr(c->reason, JCV_RAISES) && jpy_hint_usual(c->f, c->reason)) {
+        if (!strstr(why, JCV_RAISES) && jpy_hint_usual(c->f, why)) {
             c->f->refused_usual = true;
-            jcv_throw_now(c, THROW_REFUSE);
+            refuse_again(c, &arms[1 - k]);
         }
-        const char *why = jn_arena_strdup(&c->arena, c->reason);
-        if (!why || !jn_vec_push(&c->left_out, ((jpy_left_out){why, c->refused_at})))
+        if (!jn_vec_push(&c->left_out, ((jpy_left_out){why, arms[1 - k].at})))
             jcv_refuse(c, "out of memory");
     }
-    jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? c->reason : JPY_NOT_SEEN);
+    jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? why : JPY_NOT_SEEN);
     jcv_now_known(c, c->ctx, cond, k == 0);
     for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
         next = x->next;
@@ -195,6 +205,10 @@ static void settle_arms(jcv *c, arm *arms) {
 }
 
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+    return jcv_branch_at(c, NULL, cond, fn, user);
+}
+
+jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn, void *user) {
     arm *arms = jcv_alloc(c, 2 * sizeof *arms);
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
@@ -212,7 +226,12 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
             jcv_same_modes(c, &place);
         } else {
             arms[k].thrown = c->thrown;
-            arms[k].raises = c->thrown == THROW_REFUSE && strstr(c->reason, JCV_RAISES);
+        }
+        if (arms[k].thrown == THROW_REFUSE) {
+            arms[k].raises = strstr(c->reason, JCV_RAISES);
+            arms[k].itself = c->ctx == arms[k].ctx;
+            arms[k].why = jn_arena_strdup(&c->arena, c->reason);
+            arms[k].at = c->refused_at;
         }
         c->handler = h.up;
         jcv_back(c, place);
@@ -227,6 +246,9 @@ jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
     for (int k = 0; k < 2; k++) /* where nothing is known of the other path, it is the one taken */
         if (arms[k].raises && arms[1 - k].thrown == THROW_DEAD)
             jcv_throw_now(c, THROW_DEAD);
+    for (int k = 0; k < 2; k++)
+        if (arms[k].itself && arms[k].why)
+            jcv_only_learn(c, n_if, k, arms[k].why);
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
     if (!arms[0].thrown && !arms[1].thrown && arms[0].out == arms[1].out)

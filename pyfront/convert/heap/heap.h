@@ -238,11 +238,25 @@ bool jcv_same_shape(const jcv_av *a, const jcv_av *b, bool *out_number);
 void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t n,
                     jcv_av *const *leaves, struct jcv_joined *once);
 
+/* only.c: an `if` with one arm, where what the other one is without can be in no SubGraph */
+
+/* What is known of n, where it is no branch; NULL: it is one. */
+const jcv_only *jcv_only_of(const jcv *c, const jpy_tree *n);
+/* An arm of n was refused; where it would not be outside of a SubGraph, and is no less usual than
+ * the other one, the conversion starts again. */
+void jcv_only_learn(jcv *c, const jpy_tree *n, int arm, const char *reason);
+/* The arm of a branch on cond is the one that is taken. */
+void jcv_only_assume(jcv *c, const jcv_only *o, jcv_val *cond);
+/* An attempt was refused; whether one without such assumptions, or with others, is to follow. */
+bool jcv_only_other(jcv *c);
+
 /* arms.c: branches */
 
 typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
 /* Both arms of a condition. */
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
+/* The same of an `if` of the program. */
+jcv_out jcv_branch_at(jcv *c, const jpy_tree *n, jcv_val *cond, jcv_arm_fn fn, void *user);
 /* Moves the nodes of `from` to the current SubGraph. */
 void jcv_splice(jcv *c, jcv_ctx *from);
 /* Whether functions are made in it. */

@@ -142,11 +142,16 @@ static jcv_out run_arm_and_rest(jcv *c, void *user, int arm) {
     return rest(c, x->first(c, x->user, arm));
 }
 
-jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+static jcv_out branch_with_rest_at(jcv *c, const jpy_tree *n, jcv_val *cond, jcv_arm_fn fn,
+                                   void *user) {
     if (c->boundary == JCV_END_OTHER)
         jcv_refuse(c, "a with or try block is left under a condition of the graph");
     arms x = {fn, user};
-    return jcv_branch(c, cond, run_arm_and_rest, &x);
+    return jcv_branch_at(c, n, cond, run_arm_and_rest, &x);
+}
+
+jcv_out jcv_branch_with_rest(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user) {
+    return branch_with_rest_at(c, NULL, cond, fn, user);
 }
 
 static jcv_out run_arm(jcv *c, void *user, int arm) {
@@ -159,9 +164,14 @@ jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
     int t = jcv_test(c, n->a, &v);
     if (t >= 0)
         return jcv_exec(c, t ? &n->x : &n->y);
+    const jcv_only *only = jcv_only_of(c, n);
+    if (only) {
+        jcv_only_assume(c, only, v);
+        return run_arm(c, n, only->arm);
+    }
     if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_forks_rest(c, n))
-        return jcv_branch_with_rest(c, v, run_arm, n);
-    return jcv_branch(c, v, run_arm, n);
+        return branch_with_rest_at(c, n, v, run_arm, n);
+    return jcv_branch_at(c, n, v, run_arm, n);
 }
 
 /* ---- assignment ---------------------------------------------------------------------------------

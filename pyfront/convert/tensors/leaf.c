@@ -55,7 +55,7 @@ static jcv_rec *changed(jcv *c, jcv_av *x, const char *what) {
     if (r->box)
         jcv_refuse(c, "the %s of a tensor is set that is read while the graph runs", what);
     if (c->ctx != c->main)
-        jcv_refuse(c, "the %s of a tensor is set inside a branch, loop or recursion", what);
+        jcv_refuse(c, "the %s of a tensor is set" JCV_INSIDE, what);
     if (r->ctx != c->main || (!r->parent && jcv_of_several(r)))
         jcv_refuse(c, "the %s of a tensor is set that may be one of several", what);
     jcv_wrote(c);
