@@ -98,6 +98,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/finish/identity.c \
 	pyfront/convert/finish/images.c \
 	pyfront/convert/finish/reads.c \
+	pyfront/convert/finish/hold.c \
 	pyfront/convert/finish/recipe.c \
 	pyfront/convert/finish/recipe.h \
 	pyfront/convert/finish/remains.c \
@@ -108,6 +109,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/ask.c \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
+	pyfront/convert/heap/held.c \
 	pyfront/convert/heap/host.c \
 	pyfront/convert/heap/kinds.c \
 	pyfront/convert/heap/learn.c \

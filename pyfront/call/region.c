@@ -397,13 +397,18 @@ PyObject *jpy_regions_ended(PyObject *result) {
 /* There is no graph: what the region's function takes, where that may be run and has a skeleton;
  * else None. */
 static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
+    enum { MOST = 64 };
     jpy_function *in = r->inner;
     if (r->cold && r->nests && !in->plan)
         jpy_regions_first(in);
     redress(in);
     if (!r->nests || !in->skeleton || !root_of(r)->near || jpy_traced())
         Py_RETURN_NONE;
-    PyObject *result = jpy_nested_run(in, args, n);
+    /* what its variables replace would live on in those of this skeleton until it is left */
+    for (Py_ssize_t i = r->n_in; i < n; i++)
+        if (!jpy_holds_quietly(args[i], MOST))
+            Py_RETURN_NONE;
+    PyObject *result = jpy_nested_run(in, args, r->n_in);
     r->raised = !result && PyErr_ExceptionMatches(PyExc_UnboundLocalError);
     return result;
 }
@@ -432,7 +437,7 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
     r->cold = r->cold && root_of(r)->calls <= 1 &&
               !jpy_warm(&r->warmth, in->measure, r->owner->of_region);
     if (r->off || r->cold) {
-        PyObject *outcome = nested(r, args, call.n_pos);
+        PyObject *outcome = nested(r, args, n);
         Py_DECREF(self);
         return outcome;
     }
@@ -454,7 +459,7 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
             give_up(r, true, false);
         else if (converted && in->conversions >= 2 * JPY_UNHIT && !in->graph)
             give_up(r, false, true);
-        result = r->off ? nested(r, args, call.n_pos) : Py_NewRef(watched ? Py_False : Py_None);
+        result = r->off ? nested(r, args, n) : Py_NewRef(watched ? Py_False : Py_None);
     }
     Py_DECREF(self);
     return jpy_or_waiting(result);

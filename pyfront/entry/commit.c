@@ -15,6 +15,8 @@
 #include "pyfront/entry/write.h"
 #include "pyfront/tensor/tensor.h"
 
+enum { WAY_RETURN = 1, HANDS_OVER = 4 }; /* how a region is left: janus/_skeleton.py */
+
 typedef jpy_making making;
 
 static int raise_freed(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
@@ -244,6 +246,24 @@ static bool log_is_apart(const jpy_entry *e, PyObject *const *slots, const jn_ru
     return true;
 }
 
+/* A region that does not return hands over what its dead variables hold, as its function does where
+ * that runs: (how it is left + HANDS_OVER, what it leaves, what they hold).  It is not compared. */
+static bool hand_over(making *m) {
+    PyObject *way = m->e->held && PyTuple_CheckExact(m->result) && PyTuple_GET_SIZE(m->result) == 2
+                        ? PyTuple_GET_ITEM(m->result, 0)
+                        : NULL;
+    long is = way && PyLong_CheckExact(way) ? PyLong_AsLong(way) : WAY_RETURN;
+    if (is == WAY_RETURN)
+        return true;
+    jpy_objects *born = m->born;
+    m->born = NULL;
+    PyObject *held = make(m, m->e->held, false);
+    m->born = born;
+    if (held)
+        m->handed = Py_BuildValue("(lON)", is + HANDS_OVER, PyTuple_GET_ITEM(m->result, 1), held);
+    return m->handed;
+}
+
 bool jpy_making_all(jpy_making *m, const jn_run *run) {
     const jpy_entry *e = m->e;
     size_t n = e->steps.n, n_made = e->n_recipes + 1;
@@ -266,11 +286,12 @@ bool jpy_making_all(jpy_making *m, const jn_run *run) {
         m->values[i] = make(m, s->value, s->kind == JPY_COMMIT_GRAD);
         ok = m->values[i] != NULL;
     }
-    return ok;
+    return ok && hand_over(m);
 }
 
 void jpy_making_free(jpy_making *m) {
     Py_CLEAR(m->result);
+    Py_CLEAR(m->handed);
     for (size_t i = 0; m->values && i < m->e->steps.n + m->e->n_recipes + 1; i++)
         Py_XDECREF(m->values[i]);
     jn_free(m->values);
@@ -284,13 +305,41 @@ static bool nothing_printed(PyObject *text, bool *raised) {
     return *raised && !wrote;
 }
 
+/* Whether nobody is told when an object dies, or one of the first items of a list or tuple. */
+static bool is_quiet(PyObject *o) {
+    enum { ITEMS = 16 };
+    bool list = PyList_CheckExact(o), tuple = PyTuple_CheckExact(o);
+    Py_ssize_t n = list || tuple ? Py_SIZE(o) : 0;
+    bool quiet = list || tuple || jpy_is_quiet(o) || !jpy_has_finalizer(o);
+    for (Py_ssize_t i = 0; i < n && i < ITEMS && quiet; i++) {
+        PyObject *item = list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+        quiet = jpy_is_quiet(item) || !jpy_has_finalizer(item);
+    }
+    return quiet;
+}
+
+/* Whether it does not matter which of the objects that were read variables hold
+ * (jpy_entry.unsure). */
+static bool reads_are_quiet(const jpy_entry *e, PyObject *const *slots, const jpy_host *host) {
+    bool quiet = true;
+    for (size_t i = 0; e->unsure && i < host->held.n && quiet; i++)
+        quiet = is_quiet(host->held.data[i]);
+    for (size_t i = 0; e->unsure && i < e->guards.srcs.n && quiet; i++) {
+        jpy_src_kind kind = e->guards.srcs.data[i]->kind;
+        bool lasts = kind == JPY_SRC_CONST || kind == JPY_SRC_TYPE || kind == JPY_SRC_FUNC;
+        quiet = lasts || !slots[i] || is_quiet(slots[i]);
+    }
+    return quiet;
+}
+
 int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host, jn_arg *results,
                jpy_node **nodes, PyObject **out_result) {
     jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = nodes};
     jpy_writes w = {0};
     bool ok = jpy_making_all(&m, run) && jpy_writes_list(&w, &m, run), raised = false;
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
-    bool quiet = !ok || jpy_writes_are_quiet(&w, &m, host, NULL);
+    bool quiet =
+        !ok || (reads_are_quiet(e, slots, host) && jpy_writes_are_quiet(&w, &m, host, NULL));
     ok = ok && quiet && jpy_writes_ready(&w) && jpy_writes_grow(&w);
     if (ok && nothing_printed(host->text, &raised)) {
         jpy_writes_undo(&w);
@@ -305,7 +354,7 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host
         jpy_writes_finish(&w);
     if (collects)
         PyGC_Enable();
-    *out_result = ok && !raised ? Py_NewRef(m.result) : NULL;
+    *out_result = ok && !raised ? Py_NewRef(m.handed ? m.handed : m.result) : NULL;
     jpy_writes_free(&w);
     jpy_making_free(&m);
     if (raised)

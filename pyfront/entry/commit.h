@@ -18,6 +18,7 @@ typedef struct jpy_making {
     PyObject **made;         /* by recipe id */
     PyObject **values;       /* by step; of a store NULL */
     PyObject *result;
+    PyObject *handed; /* the same of a region, with what its dead variables hold; or NULL */
 } jpy_making;
 
 /* Makes the result and the values of all steps; false: it cannot be done, an exception may be set.

@@ -102,7 +102,7 @@ bool jpy_entry_plain(jpy_entry *e) {
         plain = !e->inputs.data[i].used || e->inputs.data[i].kind <= JANUS_KIND_BOOL;
     for (unsigned i = 0; i < e->n_results && plain; i++)
         plain = e->main->result_types.data[i]->kind <= JANUS_KIND_BOOL;
-    e->plain = plain && e->result && !has_given(e->result) ? 2 : 1;
+    e->plain = plain && e->result && !has_given(e->result) && !e->held ? 2 : 1;
     return e->plain == 2;
 }
 

@@ -161,6 +161,7 @@ struct jpy_entry {
     bool *lent; /* per result: it is only stored to a tensor */
     JN_VEC(jpy_commit_step) steps;
     jpy_recipe *result;
+    jpy_recipe *held;  /* of a region, what its dead variables hold: a tuple; NULL: nothing */
     jpy_stage *stages; /* none: no result requires grad; their frames follow the results */
     unsigned n_stages, n_frames;
     jpy_place *place;         /* by jpy_recipe.grad - 1 */
@@ -169,6 +170,7 @@ struct jpy_entry {
     unsigned n_tracked;
     bool keeps_results; /* a stage has kept some */
     bool has_effects;   /* of any kind */
+    bool unsure;        /* whether they hold more of what it has read */
     bool any_dims;      /* dims of tensors may be of any size: see hints.c */
     bool any_length;    /* a list is taken at any length: see hints.c */
     bool wires;         /* gradients pass through what it stores */

@@ -19,8 +19,9 @@ of the user's text.  What is added has names that are no identifiers.
 What is bound again must have no finalizer that would run: a graph binds variables behind all else that it does.
 
 A region that is no graph (yet) may run its function after all, by a skeleton of that function: so what is learnt
-while a loop runs is of use to its later rounds.  That hands over all that its variables hold, which live on here.  The *first* skeleton of a function, in whose first call nothing is
-known, has regions in its loops alone.
+while a loop runs is of use to its later rounds.  That hands over all that its variables hold, which live on here,
+and so do graphs (pyfront/convert/finish/hold.c).  The *first* skeleton of a function, in whose first call nothing is known,
+has regions in its loops alone.
 
 What CPython's statements call is asked for: `.regions[-2](callee)(arguments)`.  A function of the program is then
 decorated, too, if it works with tensors (pyfront/call/callee.c).
@@ -44,7 +45,7 @@ REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its
 TAKEN = ". what a region leaves"  # variables of a skeleton
 OLD = ". what a region replaces"  # that is bound, where not all is
 KEPT = ". held by "  # and the name of a variable
-NESTED = 4  # added to how a region is left: by its function, which has run
+NESTED = 4  # added to how a region is left: with what its dead variables hold
 _LOOKS_AT_FRAMES = {"locals", "vars", "dir", "eval", "exec", "breakpoint"}  # functions, and attributes of modules
 _FRAME_ATTRIBUTES = {"_getframe", "_current_frames", "currentframe", "set_trace", "settrace", "setprofile", "f_locals"}
 _FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -472,7 +473,7 @@ class _Maker:
         key = tuple(ins), tuple(outs), tuple(sorted(ways))
         # what an exception leaves, and whether a name is bound, the function of a region cannot say
         nests = not self.guards and sure.union(ins).issuperset(outs)
-        function.kept = sorted((names.bound & self.locals) - set(outs)) if nests else []
+        function.kept = sorted((names.bound & self.locals) - set(outs))
         self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
         # bound here alone, and all of them wherever it ends: all are before it, or none is
         here = bindings_of(group)
@@ -482,9 +483,10 @@ class _Maker:
         return self.around(group, number, ins, outs, dead, function.kept, old, ways)
 
     def around(self, group, number, ins, outs, dead, kept, old, ways):
-        """The group with the call of its region before it.  dead: variables that nobody reads after it; kept: which its
-        function, if that runs, hands over as well; old: three lists of variables that it binds again, each of which may
-        be bound before; of which all or none may; which are."""
+        """The group with the call of its region before it.  dead: variables that nobody reads after it; kept: those that
+        it may bind, which its function hands over as well, if that runs, as does a graph where one of them holds an
+        object; old: three lists of variables that it binds again, each of which may be bound before; of which all or none
+        may; which are."""
         first = group[0]
         callee = _item(REGIONS, number)
 
@@ -519,7 +521,7 @@ class _Maker:
             return s + [_bind(n, ast.Constant(None)) for n in [TAKEN] + dead]
 
         def take():
-            """What the function has left in its variables, but for those that it has not bound."""
+            """What the function or graph has left in its variables, but for those that it has not bound."""
             for i, n in enumerate(kept):
                 held = ast.Subscript(_item(TAKEN, 2), ast.Constant(i), ast.Load())
                 bound = ast.Compare(held, [ast.IsNot()], [_item(REGIONS, -1)])

@@ -18,7 +18,7 @@ import types
 
 from . import _C, _models  # noqa: F401  what conversions name
 
-_FORMAT = "janus entry 4"
+_FORMAT = "janus entry 5"
 _MOST, _PATIENCE = 64, 64  # entries of a function; calls that an entry is tried for
 _MAX_BYTES = 64 << 20
 _REFUSAL = "refused"  # the file of that

@@ -275,10 +275,10 @@ static int take_left(jpy_building *b, PyObject *t) {
 static int take_flags(jpy_building *b) {
     jpy_entry *e = b->e;
     PyObject *t = PyDict_GetItemString(b->d, "flags");
-    int v[7];
+    int v[8];
     if (!t || !PyTuple_CheckExact(t) ||
-        !PyArg_ParseTuple(t, "IIIIppppppp", &e->n_results, &e->n_frames, &e->n_tracked,
-                          &e->n_recipes, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]) ||
+        !PyArg_ParseTuple(t, "IIIIpppppppp", &e->n_results, &e->n_frames, &e->n_tracked,
+                          &e->n_recipes, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) ||
         e->n_tracked > e->n_results || e->n_recipes > 1u << 24)
         return jpy_not_stored("flags");
     e->keeps_results = v[0];
@@ -288,6 +288,7 @@ static int take_flags(jpy_building *b) {
     e->wires = v[4];
     e->local = v[5];
     e->module->running_sums = v[6];
+    e->unsure = v[7];
     return 0;
 }
 
@@ -334,12 +335,14 @@ static int take_names(jpy_building *b) {
 static int take_all(jpy_building *b, const jpy_call *call, PyObject **slots) {
     jpy_entry *e = b->e;
     PyObject *result = PyDict_GetItemString(b->d, "result"), *lent;
+    PyObject *held = PyDict_GetItemString(b->d, "held");
     if (take_graph(b) < 0 || take_names(b) < 0 || jpy_stored_guards(b, call, slots) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "inputs"), take_input) < 0 ||
         e->inputs.n != e->main->params.n || !(lent = jpy_stored_list(b, "lent")) ||
         !(e->lent = jpy_stored_truths(b, lent, e->n_results + e->n_frames)) ||
         jpy_stored_each(b, jpy_stored_list(b, "steps"), take_step) < 0 || !result ||
-        !(e->result = recipe(b, result)) || jpy_stored_stages(b) < 0 ||
+        !(e->result = recipe(b, result)) || !held ||
+        (held != Py_None && !(e->held = recipe(b, held))) || jpy_stored_stages(b) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "prints"), take_print) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "visited"), take_position) < 0 ||
         jpy_stored_each(b, jpy_stored_list(b, "left"), take_left) < 0 ||

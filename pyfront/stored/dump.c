@@ -227,9 +227,9 @@ static int put(PyObject *d, const char *name, PyObject *v) { /* takes v */
 }
 
 static PyObject *flags(const jpy_entry *e) {
-    return Py_BuildValue("(IIIIiiiiiii)", e->n_results, e->n_frames, e->n_tracked, e->n_recipes,
+    return Py_BuildValue("(IIIIiiiiiiii)", e->n_results, e->n_frames, e->n_tracked, e->n_recipes,
                          e->keeps_results, e->has_effects, e->any_dims, e->any_length, e->wires,
-                         e->local, e->module->running_sums);
+                         e->local, e->module->running_sums, e->unsure);
 }
 
 static PyObject *call_guards(const jpy_guards *g) {
@@ -257,6 +257,7 @@ PyObject *jpy_stored_dump(PyObject *module, PyObject *arg) {
         put(d, "lent", list_of(e->n_results + e->n_frames, truth, e->lent)) == 0 &&
         put(d, "steps", list_of(e->steps.n, step, e)) == 0 &&
         put(d, "result", recipe(e, e->result)) == 0 &&
+        put(d, "held", e->held ? recipe(e, e->held) : Py_NewRef(Py_None)) == 0 &&
         put(d, "stages", list_of(e->n_stages, stage, e->stages)) == 0 &&
         put(d, "place", list_of(e->n_tracked, place, e->place)) == 0 &&
         put(d, "tracked", list_of(e->grad_of.n, number32, e->grad_of.data)) == 0 &&

@@ -32,6 +32,32 @@ bool jpy_has_finalizer(PyObject *o) {
     return Py_TYPE(o)->tp_finalize || Py_TYPE(o)->tp_del || has_callbacks(o);
 }
 
+typedef struct held_objects {
+    JN_VEC(PyObject *) todo;
+    size_t left;
+    bool loud;
+} held_objects;
+
+static int visit_held(PyObject *o, void *arg) {
+    held_objects *h = arg;
+    /* functions and modules refer to all of a program */
+    if (!o || !h->left || jpy_is_quiet(o) || PyFunction_Check(o) || PyModule_Check(o))
+        return 0;
+    h->left--;
+    h->loud = h->loud || jpy_has_finalizer(o) ||
+              (PyObject_IS_GC(o) && Py_TYPE(o)->tp_traverse && !jn_vec_push(&h->todo, o));
+    return h->loud;
+}
+
+bool jpy_holds_quietly(PyObject *o, size_t most) {
+    held_objects h = {.left = most};
+    visit_held(o, &h);
+    for (size_t i = 0; i < h.todo.n && !h.loud; i++)
+        Py_TYPE(h.todo.data[i])->tp_traverse(h.todo.data[i], visit_held, &h);
+    jn_vec_free(&h.todo);
+    return !h.loud;
+}
+
 static void dies(jpy_dying *d, PyObject *o) {
     if (jpy_has_finalizer(o) || (PyObject_IS_GC(o) && !jn_vec_push(&d->todo, o)))
         d->loud = true;

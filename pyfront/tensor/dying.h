@@ -45,5 +45,8 @@ bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
 bool jpy_is_quiet(PyObject *o);
 /* Whether something would run if it died, whatever it holds. */
 bool jpy_has_finalizer(PyObject *o);
+/* Whether nothing would run if an object died with all that it refers to, as far as that is
+ * `most` objects: what refers to more is taken for something that lives on. */
+bool jpy_holds_quietly(PyObject *o, size_t most);
 
 #endif

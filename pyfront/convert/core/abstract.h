@@ -72,7 +72,8 @@ struct jcv_av {
     jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
-    jcv_lack lack;   /* of AV_UNDEF */
+    jcv_lack lack;   /* of AV_UNDEF ... */
+    jcv_av *held;    /* ... of unknown value: the object that it holds, or None; NULL: not known */
     PyObject *named; /* of AV_TUPLE: the named tuple type that it is of, or NULL; of a stacked
                         list: tuple, where it is one */
     const jn_type *const *types; /* of the rows of a stacked list */

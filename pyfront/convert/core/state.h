@@ -202,6 +202,8 @@ struct jcv {
     jcv_rec *recs;
     jcv_rec *bound[JCV_BOUND]; /* those of them that were bound, by the address of the tensor */
     jcv_frame *frame;
+    jcv_av **left; /* by a region's function in variables that are dead behind it, n_left */
+    unsigned n_left;
     jcv_cont *cont;
     int boundary;     /* what the end of `cont` is: enum below */
     jcv_leave *leave; /* of the loop whose round it is, NULL: none, or it is left by no graph */

@@ -285,6 +285,8 @@ static void find_lent(jcv *c, jpy_entry *e) {
         if (e->steps.data[i].kind != JPY_COMMIT_STORE)
             kept_by(e, e->steps.data[i].value);
     kept_by(e, e->result);
+    if (e->held)
+        kept_by(e, e->held);
     for (size_t i = 0; i < e->grad_of.n && i < e->n_results; i++)
         if (e->grad_of.data[i])
             e->lent[i] = false;
@@ -327,6 +329,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     guard_aliases(c);
     finish_live(c, e);
     e->result = jcv_recipe(c, &f, result);
+    jcv_hand_over(c, &f);
     jcv_check_stored(c);
     jcv_find_remains(c, e);
     jcv_check_identity(c);

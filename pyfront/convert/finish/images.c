@@ -40,7 +40,8 @@ static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
 }
 
 static bool same_commit(const jpy_entry *a, const jpy_entry *b) {
-    if (a->steps.n != b->steps.n || !same_recipe(a->result, b->result))
+    if (a->steps.n != b->steps.n || !same_recipe(a->result, b->result) ||
+        !same_recipe(a->held, b->held) || a->unsure != b->unsure)
         return false;
     for (size_t i = 0; i < a->steps.n; i++) {
         jpy_commit_step x = a->steps.data[i], y = b->steps.data[i];

@@ -267,7 +267,9 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
         jcv_av *a = i < arms[0].state.n ? arms[0].state.slots[i] : c->slot_init.data[i];
         jcv_av *b = arms[1].state.slots[i];
         bool outer = false;
-        if (dead && dead[i])
+        bool left = dead && dead[i]; /* by a return */
+        if (left && !(jcv_is_kept(c, (uint32_t)i) &&
+                      (jcv_changed(c, before, i, a) || jcv_changed(c, before, i, b))))
             continue;
         if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
             continue; /* of a tensor made in a branch */
@@ -275,14 +277,16 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
             continue;
         if (i >= before.n && !outer && !is_attr(c, i) && made_in_call(c, arms[0].ctx, a))
             continue;
-        if (i >= before.n && i >= arms[0].state.n && !outer)
+        if (i >= before.n && i >= arms[0].state.n && !outer && !jcv_is_kept(c, (uint32_t)i))
             continue; /* made in the second branch: nothing outside knows it, but see attributes */
         if (!jcv_changed(c, before, i, a) && !jcv_changed(c, before, i, b))
             continue;
         bool known = i < before.n || is_attr(c, i) || is_variable(c, i);
         jcv_force force = known ? MERGE_OPTIONAL : MERGE_ARMS;
-        jcv_av *both = jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force),
-               *of = jcv_container_in(c, (uint32_t)i);
+        jcv_av *both = left ? jcv_lacking(c, LACK_UNKNOWN, "it is left by a return")
+                            : jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force);
+        jcv_av *of = jcv_container_in(c, (uint32_t)i);
+        jcv_hold_either(c, (uint32_t)i, both, a, b, &pairs);
         if (both->kind == AV_UNDEF && of && i < before.n)
             jcv_make_live(c, of); /* longer on one path than on the other */
         jcv_add(c, &which, (uint32_t)i);

@@ -219,6 +219,13 @@ typedef enum jcv_force {
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
 /* The same of what a slot holds: the pairs of a dict keep their keys. */
 jcv_av *jcv_merge_slot(jcv *c, uint32_t slot, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force);
+/* Stands for a and b in a shape, and becomes a value of the graph. */
+jcv_av *jcv_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p);
+/* held.c: whether a slot is a variable of which it matters what it holds, whoever reads it. */
+bool jcv_is_kept(const jcv *c, uint32_t slot);
+/* `both` is what two branches leave in a slot: if that is unknown, and such a variable, notes what
+ * is known of it. */
+void jcv_hold_either(jcv *c, uint32_t slot, jcv_av *both, jcv_av *a, jcv_av *b, jcv_pairs *p);
 jcv_av *jcv_fill(jcv *c, jcv_av *shape, jcv_av *const *leaves);
 /* The graph value of a leaf in the current SubGraph. */
 jcv_val *jcv_leaf_val(jcv *c, jcv_av *a);
@@ -386,6 +393,8 @@ void jcv_guard_type(jcv *c, PyTypeObject *t);
 jcv_av *jcv_load(jcv *c, PyObject *name);
 /* The local variable, NULL: none, or not bound. */
 jcv_av *jcv_local(jcv *c, PyObject *name);
+/* What a frame's variable holds, or lacks. */
+jcv_av *jcv_left_in(jcv *c, const jcv_frame *fr, PyObject *name);
 /* The variable in a slot, of the frame, of those around it or of its callers, is written by the
  * graph from now on: starts again; returns where it is none. */
 void jcv_make_live_local(jcv *c, const jcv_frame *fr, uint32_t slot);

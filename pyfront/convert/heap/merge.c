@@ -27,7 +27,7 @@ janus_kind jcv_number_kind(const jcv_av *a) {
 
 static jcv_av *undef(jcv *c, const char *why) { return jcv_lacking(c, LACK_UNKNOWN, why); }
 
-static jcv_av *placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
+jcv_av *jcv_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
     jcv_add(c, &p->a, a);
     jcv_add(c, &p->b, b);
     jcv_av *x = jcv_new(c, AV_ITER);
@@ -46,7 +46,7 @@ static jcv_av *same_placeholder(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p) {
             x->n = (unsigned)i;
             return x;
         }
-    return placeholder(c, a, b, p);
+    return jcv_placeholder(c, a, b, p);
 }
 
 static bool unset(const jcv_av *a) { return jcv_lacks(a, LACK_UNRETURNED); }
@@ -179,7 +179,7 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         return a;
     if (force == MERGE_NUMBERS && a && b && jcv_number_kind(a) &&
         jcv_number_kind(a) == jcv_number_kind(b))
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     bool tuples = a != b && a && b && a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n;
     if (!tuples && jcv_av_equal(a, b) &&
         !(force >= MERGE_ROUNDS &&
@@ -190,29 +190,29 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (!a || !b || a->kind == AV_UNDEF || b->kind == AV_UNDEF)
         return undef(c, "it is not bound on every path");
     if (jcv_number_kind(a) && jcv_number_kind(a) == jcv_number_kind(b))
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     if (a->kind == AV_TENSOR && b->kind == AV_TENSOR &&
         jcv_same_type(jcv_tensor_val(c, a->py)->type, jcv_tensor_val(c, b->py)->type)) {
         if (!jcv_same_layout(a, b))
             return undef(c, "it has other strides on another path");
-        return force >= MERGE_ROUNDS ? placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
+        return force >= MERGE_ROUNDS ? jcv_placeholder(c, a, b, p) : same_placeholder(c, a, b, p);
     }
     if (force < MERGE_ROUNDS && other_sizes(c, a, b))
         return same_placeholder(c, a, b, p);
     if (a->kind == AV_DATA && b->kind == AV_DATA)
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     if (a->kind == AV_STACK && b->kind == AV_STACK && jcv_same_type(a->val->type, b->val->type))
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     if (a->kind == AV_HOST && (b->kind == AV_HOST || (b->kind == AV_PY && b->src)))
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     if (b->kind == AV_HOST && a->kind == AV_PY && a->src)
-        return placeholder(c, a, b, p);
+        return jcv_placeholder(c, a, b, p);
     jcv_av *one = force >= MERGE_ROUNDS ? NULL
                   : a->kind == AV_HOST  ? constant_object(c, b)
                   : b->kind == AV_HOST  ? constant_object(c, a)
                                         : NULL;
     if (one)
-        return a->kind == AV_HOST ? placeholder(c, a, one, p) : placeholder(c, one, b, p);
+        return a->kind == AV_HOST ? jcv_placeholder(c, a, one, p) : jcv_placeholder(c, one, b, p);
     if (a->kind == AV_TUPLE && b->kind == AV_TUPLE && a->n == b->n && a->named == b->named &&
         a->text == b->text)
         return join_tuples(c, a, b, p, force);
@@ -222,7 +222,7 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         return maybe;
     jcv_av *x = force == MERGE_OPTIONAL ? constant_object(c, a) : NULL;
     jcv_av *y = x ? constant_object(c, b) : NULL; /* two strings, or None and a string */
-    return y ? placeholder(c, x, y, p) : different(c, a, b);
+    return y ? jcv_placeholder(c, x, y, p) : different(c, a, b);
 }
 
 /* Pairs of a dict: the same keys in the same order, which stay the keys that they are. */
@@ -271,6 +271,12 @@ static jcv_av *fill(jcv *c, jcv_av *shape, jcv_av *const *leaves, struct jcv_joi
     struct jcv_joined *x = once;
     if (is_leaf(shape))
         return leaves[shape->n];
+    if (shape->kind == AV_UNDEF && shape->held && is_leaf(shape->held)) {
+        jcv_av *u = jcv_lacking(c, LACK_UNKNOWN, shape->text);
+        u->self = shape->self;
+        u->held = leaves[shape->held->n];
+        return u;
+    }
     if (shape->kind == AV_MAYBE && !shape->val)
         return jcv_maybe_or(c, jcv_number(c, fill(c, shape->items[0], leaves, once)),
                             fill(c, shape->items[1], leaves, once),

@@ -186,6 +186,13 @@ jcv_av *jcv_load(jcv *c, PyObject *name) {
     jcv_refuse(c, "the name %s is not found", PyUnicode_AsUTF8(name));
 }
 
+jcv_av *jcv_left_in(jcv *c, const jcv_frame *fr, PyObject *name) {
+    int at = find(fr, name);
+    return at < 0          ? jcv_lacking(c, LACK_UNBOUND, "it is not bound")
+           : fr->boxed[at] ? jcv_lacking(c, LACK_UNKNOWN, "it is the graph's")
+                           : c->slots.data[fr->slots[at]];
+}
+
 bool jcv_varies(const jcv *c) { return c->f->entries.n >= 2; }
 
 jcv_av *jcv_local(jcv *c, PyObject *name) {

@@ -432,6 +432,15 @@ static void forget_variables(jcv *c, const jcv_frame *fr) {
         jcv_put(c, fr->slots[i], c->slot_init.data[fr->slots[i]]);
 }
 
+/* What the variables of a region's function hold that are dead behind it. */
+static void keep_variables(jcv *c, const jcv_frame *fr) {
+    const jpy_tree_fn *fn = fr->def->fn;
+    c->n_left = fn->n_kept;
+    c->left = jcv_alloc(c, (fn->n_kept + 1) * sizeof *c->left);
+    for (unsigned i = 0; i < fn->n_kept; i++)
+        c->left[i] = jcv_left_in(c, fr, fn->kept[i]);
+}
+
 jcv_av *jcv_exec_body(jcv *c, jcv_frame *fr) {
     enum { MAX_DEPTH = 200 };
     jcv_place place = jcv_where(c);
@@ -454,6 +463,8 @@ jcv_av *jcv_exec_body(jcv *c, jcv_frame *fr) {
         if (out->kind == AV_UNDEF)
             jcv_refuse(c, "the result: %s", out->text);
     }
+    if (!fr->caller && fr->def->kind == JPY_DEF)
+        keep_variables(c, fr);
     forget_variables(c, fr);
     jcv_put(c, 0, ret);
     if (c->steps > before && called.file && c->visited.n < UINT16_MAX)

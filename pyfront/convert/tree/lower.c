@@ -146,6 +146,22 @@ static void lower_args(lower *l, jpy_tree *n, PyObject *o) {
 }
 
 /* A nested function or lambda: its own list of bound names. */
+/* What janus/_skeleton.py says of a region's function, by names that are its variables'. */
+static void lower_kept(lower *l, jpy_tree_fn *fn, PyObject *o) {
+    PyObject *names = PyObject_GetAttrString(o, "kept");
+    Py_ssize_t n = names && PyList_Check(names) ? PyList_GET_SIZE(names) : 0;
+    PyErr_Clear();
+    fn->kept =
+        n && fn->locals ? jn_arena_alloc(&l->s->arena, sizeof(PyObject *) * (size_t)n) : NULL;
+    l->failed = l->failed || (n && !fn->kept);
+    for (Py_ssize_t i = 0; i < n && fn->kept; i++)
+        for (unsigned k = 0; k < fn->n_locals; k++)
+            if (PyUnicode_Compare(fn->locals[k], PyList_GET_ITEM(names, i)) == 0)
+                fn->kept[fn->n_kept++] = fn->locals[k];
+    l->failed = l->failed || fn->n_kept != (unsigned)n;
+    Py_XDECREF(names);
+}
+
 static void lower_fn(lower *l, jpy_tree *n, PyObject *o, bool is_def) {
     if (is_def) {
         n->obj = identifier(l, o, "name");
@@ -179,6 +195,8 @@ static void lower_fn(lower *l, jpy_tree *n, PyObject *o, bool is_def) {
             if (i < n_params || !contains(inner.outer.data, inner.outer.n, inner.bound.data[i]))
                 n->fn->locals[kept++] = inner.bound.data[i];
     n->fn->n_locals = kept;
+    if (is_def)
+        lower_kept(l, n->fn, o);
     n->fn->name = is_def && n->obj ? PyUnicode_AsUTF8(n->obj) : "<lambda>";
     if (inner.failed)
         l->failed = true;

@@ -114,7 +114,8 @@ typedef struct jpy_tree_list {
  */
 typedef struct jpy_tree_fn {
     PyObject **locals;
-    unsigned n_locals;
+    PyObject **kept; /* of a region's function: variables that nobody reads behind it */
+    unsigned n_locals, n_kept;
     bool generator; /* has yield or await */
     const char *name;
 } jpy_tree_fn;
