@@ -181,7 +181,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     janus_run_stats stats = {0};
     jn_run_stats_get(r, &stats); /* apply computes, too */
     jpy_entry_count(f, &stats);
-    const char *why = rc == -2 ? "what it replaces has a finalizer" : "the results cannot be made";
+    const char *why = jpy_why_discarded(rc == -2);
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);

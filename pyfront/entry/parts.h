@@ -228,6 +228,11 @@ int jpy_by_place(const void *a, const void *b);
 void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_left_out *out,
                       size_t n_out);
 
+/* Why a run is discarded that has come to its commit. */
+static inline const char *jpy_why_discarded(bool loud) {
+    return loud ? "what it lets go of has a finalizer" : "the results cannot be made";
+}
+
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
  * `host`: of the run, with what is printed first of all.  0; -1: nothing has changed; -2: nor has
  * it, since what would be replaced has a finalizer (write.h); 1: all is done, but printing has

@@ -210,8 +210,7 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
                     !jpy_making_all(&x->m, x->run) || !fill_gradients(&x->m) ||
                     !jpy_shadow_write(&x->s, &x->m, x->run, &x->host))) {
         PyErr_Clear();
-        jpy_note(f, "discarded: %s",
-                 x->s.loud ? "what it replaces has a finalizer" : "the results cannot be made");
+        jpy_note(f, "discarded: %s", jpy_why_discarded(x->s.loud));
         rc = -1;
     }
     if (rc < 0) {
