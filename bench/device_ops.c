@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bench/device_bare.h"
+#include "exec/eager/now.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 

@@ -55,7 +55,7 @@ bench_recursion_LDADD = libjanus.la -lm
 noinst_PROGRAMS += bench/serve_load
 bench_serve_load_LDADD =
 
-# Ops on a device; scripts/check-gpu.sh runs it.
-EXTRA_PROGRAMS += bench/device_ops
+# Ops on a device; scripts/check-gpu.sh runs it.  `make check` compiles it everywhere.
+check_PROGRAMS += bench/device_ops
 bench_device_ops_SOURCES = bench/device_bare.c bench/device_bare.h bench/device_chain.c bench/device_ops.c
 bench_device_ops_LDADD = libjanus_all.la
