@@ -57,6 +57,7 @@ enum { KEPT = 512 }; /* products whose algorithms are remembered */
 /* A product without its addresses, and what the library made of it. */
 typedef struct kept {
     jn_cuda_gemm g;
+    uint32_t align; /* bytes that every address is a multiple of */
     bool tf32, used, refused;
     cublasLtMatmulDesc_t op;
     cublasLtMatrixLayout_t a, b, y;
@@ -227,20 +228,28 @@ static bool describe(libs *l, kept *k) {
            layout(l, &k->y, g->dtype, g->n, g->m, g->ldy, g->batch, g->sy);
 }
 
-/* The library's first choice within the workspace. */
+/* The library's first choice within the workspace.  It is told how the matrices are aligned: left
+ * to itself it takes 256 bytes for granted, and its kernels fault on a row of a matrix. */
 static bool choose(libs *l, kept *k) {
     cublasLtMatmulPreference_t wish;
     cublasLtMatmulHeuristicResult_t found;
     uint64_t room = k->g.workspace_bytes;
+    static const cublasLtMatmulPreferenceAttributes_t aligned[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     int n = 0;
     memset(&found, 0, sizeof found);
     if (l->api.MatmulPreferenceCreate(&wish) != CUBLAS_STATUS_SUCCESS)
         return false;
     bool ok = l->api.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                  &room, sizeof room) == CUBLAS_STATUS_SUCCESS &&
-              l->api.MatmulAlgoGetHeuristic(l->lt, k->op, k->a, k->b, k->y, k->y, wish, 1, &found,
-                                            &n) == CUBLAS_STATUS_SUCCESS &&
-              n == 1 && found.state == CUBLAS_STATUS_SUCCESS;
+                                                  &room, sizeof room) == CUBLAS_STATUS_SUCCESS;
+    for (size_t i = 0; i < sizeof aligned / sizeof *aligned; i++)
+        ok = ok && l->api.MatmulPreferenceSetAttribute(wish, aligned[i], &k->align,
+                                                       sizeof k->align) == CUBLAS_STATUS_SUCCESS;
+    ok = ok &&
+         l->api.MatmulAlgoGetHeuristic(l->lt, k->op, k->a, k->b, k->y, k->y, wish, 1, &found, &n) ==
+             CUBLAS_STATUS_SUCCESS &&
+         n == 1 && found.state == CUBLAS_STATUS_SUCCESS;
     l->api.MatmulPreferenceDestroy(wish);
     k->algo = found.algo;
     return ok;
@@ -254,17 +263,28 @@ static bool same(const jn_cuda_gemm *a, const jn_cuda_gemm *b) {
            a->workspace_bytes == b->workspace_bytes;
 }
 
+/* What all addresses of a product are a multiple of, at most what the library asks about. */
+static uint32_t alignment(const jn_cuda_gemm *g) {
+    uintptr_t all = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->y | 256;
+    const int64_t size = g->dtype == JANUS_F64 ? 8 : g->dtype == JANUS_F32 ? 4 : 2;
+    if (g->batch > 1)
+        all |= (uintptr_t)(g->sa * size) | (uintptr_t)(g->sb * size) | (uintptr_t)(g->sy * size);
+    return (uint32_t)(all & -all);
+}
+
 static kept *find(libs *l, const jn_cuda_gemm *g, bool tf32) {
-    const int64_t part[] = {g->dtype, g->a_transposed, g->b_transposed, g->m,     g->n,   g->k,
-                            g->lda,   g->ldb,          g->ldy,          g->batch, g->add, tf32};
+    const uint32_t align = alignment(g);
+    const int64_t part[] = {g->dtype, g->a_transposed, g->b_transposed, g->m,   g->n, g->k, g->lda,
+                            g->ldb,   g->ldy,          g->batch,        g->add, tf32, align};
     uint64_t h = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         h = (h ^ (uint64_t)part[i]) * 0x9E3779B97F4A7C15u;
     kept *k = &l->kept[h >> 32 & (KEPT - 1)];
-    if (k->used && k->tf32 == tf32 && same(&k->g, g))
+    if (k->used && k->tf32 == tf32 && k->align == align && same(&k->g, g))
         return k;
     forget(l, k);
     k->g = *g;
+    k->align = align;
     k->tf32 = tf32;
     k->used = true;
     k->refused = !describe(l, k) || !choose(l, k);

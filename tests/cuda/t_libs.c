@@ -18,6 +18,7 @@
 static unsigned chosen, made, freed, products;
 static void *last_stream, *last_workspace;
 static size_t last_room;
+static uint32_t last_aligned[4]; /* what was said of a, b, c and d */
 static cublasComputeType_t last_compute;
 static cublasStatus_t answer;
 static int offered = 1;
@@ -92,7 +93,13 @@ static cublasStatus_t wish_free(cublasLtMatmulPreference_t p) {
 static cublasStatus_t wish_set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t a,
                                const void *v, size_t n) {
     (void)p;
-    CHECK(a == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && n == sizeof(uint64_t));
+    if (a != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
+        CHECK(n == sizeof(uint32_t) && a >= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              a <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+        memcpy(&last_aligned[a - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], v, n);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    CHECK(n == sizeof(uint64_t));
     uint64_t room;
     memcpy(&room, v, sizeof room);
     last_room = room;
@@ -106,6 +113,7 @@ static cublasStatus_t heuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t op,
     (void)h, (void)op, (void)a, (void)b, (void)p;
     CHECK(c == d && n == 1);
     chosen++;
+    memcpy(r->algo.data, last_aligned, sizeof last_aligned);
     r->state = CUBLAS_STATUS_SUCCESS;
     *found = offered;
     return CUBLAS_STATUS_SUCCESS;
@@ -128,6 +136,12 @@ static cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const v
     const fake_layout *fa = (const void *)la, *fb = (const void *)lb, *fy = (const void *)ly;
     (void)h;
     CHECK(lc == ly && c == y && algo && room == last_room);
+    const void *const addresses[4] = {a, b, c, y};
+    for (int i = 0; i < 4; i++) { /* as the algorithm was chosen for */
+        uint32_t align;
+        memcpy(&align, (const char *)algo->data + (size_t)i * sizeof align, sizeof align);
+        CHECK(align && (uintptr_t)addresses[i] % align == 0);
+    }
     last_stream = (void *)stream;
     last_workspace = workspace;
     last_compute = op->compute;
@@ -170,10 +184,11 @@ static const jn_lt_api api = {.Create = create,
                               .Matmul = matmul};
 
 /* y (+)= a b of small integers, row-major, against plain loops. */
-static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch) {
+static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch,
+                    size_t offset) {
     enum { M = 3, N = 5, K = 4, ROOM = 200 };
-    static double wide[3][ROOM];
-    static float narrow[3][ROOM];
+    static _Alignas(256) double wide[3][256];
+    static _Alignas(256) float narrow[3][256];
     char workspace[64];
     jn_cuda_gemm g = {.dtype = dtype,
                       .a_transposed = ta,
@@ -198,7 +213,7 @@ static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64
         }
     bool f64 = dtype == JANUS_F64;
     g.a = f64 ? (void *)wide[0] : narrow[0];
-    g.b = f64 ? (void *)wide[1] : narrow[1];
+    g.b = f64 ? (void *)(wide[1] + offset) : narrow[1] + offset;
     g.y = f64 ? (void *)wide[2] : narrow[2];
     CHECK(jn_cuda_blas_gemm(e, &g) && !e->error);
     CHECK(last_stream == e->stream && last_workspace == workspace);
@@ -210,6 +225,7 @@ static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64
                 for (int64_t k = 0; k < K; k++) {
                     int64_t ia = n * g.sa + (ta ? k * g.lda + r : r * g.lda + k);
                     int64_t ib = n * g.sb + (tb ? c * g.ldb + k : k * g.ldb + c);
+                    ib += (int64_t)offset;
                     s += (double)(ia * 7 % 11 - 5) * (double)((ib * 7 + 3) % 11 - 5);
                 }
                 CHECK((f64 ? wide[2][at] : (double)narrow[2][at]) == s);
@@ -227,19 +243,24 @@ int main(void) {
     CHECK(jn_cuda_libs_over(&api, NULL, memory, &why));
     for (int bits = 0; bits < 16; bits++)
         for (int64_t batch = 1; batch <= 3; batch += 2)
-            product(&e, bits & 8 ? JANUS_F64 : JANUS_F32, bits & 1, bits & 2, bits & 4, batch);
+            product(&e, bits & 8 ? JANUS_F64 : JANUS_F32, bits & 1, bits & 2, bits & 4, batch, 0);
     CHECK(products == 32 && chosen == 32);
     e.stream = &stream[1]; /* remembered, whatever the stream */
-    product(&e, JANUS_F32, true, false, false, 3);
+    product(&e, JANUS_F32, true, false, false, 3, 0);
     CHECK(products == 33 && chosen <= 33);
     unsigned before = chosen;
-    product(&e, JANUS_F32, true, false, false, 3);
+    product(&e, JANUS_F32, true, false, false, 3, 0);
     CHECK(chosen == before && last_compute == CUBLAS_COMPUTE_32F);
     e.allow_tf32 = true;
-    product(&e, JANUS_F32, true, false, false, 3);
+    product(&e, JANUS_F32, true, false, false, 3, 0);
     CHECK(chosen == before + 1 && last_compute == CUBLAS_COMPUTE_32F_FAST_TF32);
-    product(&e, JANUS_F64, true, false, false, 3);
+    product(&e, JANUS_F64, true, false, false, 3, 0);
     CHECK(last_compute == CUBLAS_COMPUTE_64F);
+    /* a row of a matrix begins anywhere: another algorithm than for what the allocator gave */
+    before = chosen;
+    for (size_t offset = 0; offset < 5; offset++)
+        product(&e, JANUS_F64, false, true, false, 1, offset);
+    CHECK(chosen > before);
     /* nothing fits: not asked again; what fails is no error unless it is one */
     jn_cuda_gemm g = {
         .dtype = JANUS_F32, .m = 7, .n = 7, .k = 7, .lda = 7, .ldb = 7, .ldy = 7, .batch = 1};
