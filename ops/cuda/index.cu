@@ -260,11 +260,17 @@ static void run_index_add(const jn_kargs *k) {
     add_slices(k, q);
 }
 
+/* Words of 8 bytes, and what lies before and behind them: a result may be a row of a matrix, which
+ * begins anywhere. */
 static __global__ void zero(char *y, i64 bytes) {
-    JN_EACH(i, bytes / 8)
-    ((u64 *)y)[i] = 0;
-    JN_EACH(i, bytes % 8)
-    y[bytes / 8 * 8 + i] = 0;
+    i64 before = (i64)(-(uintptr_t)y & 7);
+    if (before > bytes)
+        before = bytes;
+    i64 words = (bytes - before) / 8;
+    JN_EACH(i, words)
+    ((u64 *)(y + before))[i] = 0;
+    JN_EACH(i, bytes - words * 8)
+    y[i < before ? i : words * 8 + i] = 0;
 }
 static void zero_result(const jn_kargs *k) {
     i64 bytes = numel_of(k->out[0]) * size_of(k->out[0].dtype);

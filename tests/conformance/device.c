@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite on a device: every sample of every op through the eager path on the device,
- * compared with the reference kernels on the host.  A plain C program without test library, so that
+ * compared with the reference kernels on the host; once with operands and results where allocations
+ * begin, once an element behind.  A plain C program without test library, so that
  * it also runs on a machine that has a GPU and little else.
  *
  *     device [DEVICE [OP]]     DEVICE: cuda, toy; exits 77 with the reason where there is none
@@ -95,6 +96,9 @@ static const sample large[] = {
 
 static jn_device *dev;
 static unsigned n_run, n_failed, n_refused;
+/* Elements before what operands hold and results are written to: 0 is where an allocation begins, 1
+ * where a row of a matrix may, whose address is a multiple of an element's size alone. */
+static int64_t before;
 
 static void complain(const sample *s, int dtype, const char *what) {
     n_failed++;
@@ -105,15 +109,38 @@ static void complain(const sample *s, int dtype, const char *what) {
 /* The value as a tensor on the device, with the value's strides. */
 static janus_status upload(const val *v, janus_tensor **out) {
     janus_tensor *flat = NULL, *there = NULL;
-    int64_t n = v->numel;
-    janus_status st = janus_tensor_from_data((janus_dtype)v->t.dtype, 1, &n, v->data, &flat);
+    int64_t n = v->numel + before;
+    size_t size = jn_dtype_size((janus_dtype)v->t.dtype);
+    char *data = calloc((size_t)n + 1, size);
+    if (!data)
+        return jn_error(JANUS_NO_MEMORY, "a sample's operand");
+    memcpy(data + (size_t)before * size, v->data, (size_t)v->numel * size);
+    janus_status st = janus_tensor_from_data((janus_dtype)v->t.dtype, 1, &n, data, &flat);
+    free(data);
     if (st == JANUS_OK)
         st = jn_tensor_to(flat, dev, true, &there);
     if (st == JANUS_OK)
-        st = jn_tensor_view(there, v->t.rank, v->dims, v->strides, 0, out);
+        st = jn_tensor_view(there, v->t.rank, v->dims, v->strides, before, out);
     janus_tensor_release(flat);
     janus_tensor_release(there);
     return st;
+}
+
+/* The op; its results into memory that begins `before` elements into an allocation. */
+static janus_status run_op(const jn_op *op, const jn_eager_arg *args, unsigned n, const void *attrs,
+                           val *const *want, janus_tensor **got, unsigned n_out) {
+    if (!before)
+        return jn_eager(op, args, n, attrs, got, n_out);
+    for (unsigned i = 0; i < n_out; i++) {
+        int64_t elements = want[i]->numel + before;
+        janus_tensor *flat = NULL;
+        JN_TRY(jn_dev_tensor(dev, (janus_dtype)want[i]->t.dtype, 1, &elements, &flat));
+        janus_status st =
+            jn_tensor_view(flat, want[i]->t.rank, want[i]->dims, want[i]->strides, before, &got[i]);
+        janus_tensor_release(flat);
+        JN_TRY(st);
+    }
+    return jn_eager_update(op, args, n, attrs, got, n_out);
 }
 
 static bool is_like(const jn_op *op, unsigned i) { return jn_op_accept(op, i) == JN_ACCEPT_LIKE; }
@@ -212,7 +239,7 @@ static void run_sample(const sample *s, int dtype) {
     n_run++;
     janus_status st = arguments(op, in, (unsigned)n, args);
     if (st == JANUS_OK)
-        st = jn_eager(op, args, (unsigned)n, attrs, got, n_out);
+        st = run_op(op, args, (unsigned)n, attrs, want, got, n_out);
     janus_status flagged = st == JANUS_OK ? jn_dev_flags(dev) : st;
     if (st == JANUS_UNSUPPORTED && dtype != JANUS_F32) {
         n_refused++;
@@ -293,7 +320,8 @@ int main(int argc, char **argv) {
         if ((only && strcmp(only, s->op) != 0) || !dev->module->rows[op->id].select)
             continue;
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            run_sample(s, dtypes[d]);
+            for (before = 0; before < 2; before++)
+                run_sample(s, dtypes[d]);
     }
     jn_dev_stats s = jn_dev_pool_stats(&dev->pool);
     if (s.allocated != 0) {

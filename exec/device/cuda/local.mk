@@ -77,7 +77,8 @@ tests_cuda_t_libs_SOURCES = tests/cuda/t_libs.c $(JN_DNN_SOURCES)
 tests_cuda_t_libs_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 tests_cuda_t_libs_LDADD = -ldl
 
-# The same kernels for the host, so that tests run them where there is no GPU (tests/cuda/emulate.cuh).
+# The same kernels for the host, so that tests run them where there is no GPU (tests/cuda/emulate.cuh).  They trap where
+# an address is not a multiple of what is read or written there: a GPU faults, this machine's processor would not.
 if HAVE_EMULATION
 check_LTLIBRARIES = libjanus_cuda_emulated.la
 endif
@@ -90,7 +91,8 @@ libjanus_cuda_emulated_la_LIBADD = $(JN_EMULATED) -lm
 libjanus_cuda_emulated_la_DEPENDENCIES = $(JN_EMULATED)
 JN_EMULATED_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) -x c++ -std=c++17 -O1 -g -U_FORTIFY_SOURCE \
 	$(AM_CPPFLAGS) -DJN_CUDA_EMULATED -fno-exceptions -fno-rtti -fno-threadsafe-statics \
-	-fvisibility=hidden -ffp-contract=off -pthread -Wall $(JN_EMULATED_CFLAGS)
+	-fvisibility=hidden -ffp-contract=off -pthread -Wall \
+	-fsanitize=alignment -fsanitize-undefined-trap-on-error $(JN_EMULATED_CFLAGS)
 tests/cuda/emulated/%.lo: ops/cuda/%.cu $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(JN_EMULATED_COMPILE) -include $(srcdir)/tests/cuda/emulate.cuh -c -o $@ $<
 tests/cuda/emulated/emulate_dnn.lo: tests/cuda/emulate_dnn.cc $(wildcard $(JN_CU_DEPS)) tests/cuda/emulate.cuh
