@@ -46,6 +46,7 @@ def prepared(contender, net, device, size, tf32):
         import janus
         sys.path.insert(0, str(ZOO.parent))
         import zoo
+        janus.backends.cudnn.benchmark = True
         janus.backends.cuda.matmul.allow_tf32 = janus.backends.cudnn.allow_tf32 = tf32
         model, wait = zoo.make(net).to(device).eval(), janus.cuda.synchronize
         x = janus.randn(1, 3, size, size, device=device)

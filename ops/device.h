@@ -75,6 +75,11 @@ typedef struct jn_dev_api {
     int (*branch_handle)(void *stream, uint64_t *out);
     int (*body_begin)(void *stream, uint64_t handle, bool loop, void *body);
     int (*body_end)(void *body);
+
+    /* Runs run(arg), which puts work on the stream, waits for it and gives the milliseconds that it
+     * took on the device.  An error: that is not to be known now, as during a capture, and nothing
+     * was run.  NULL: never. */
+    int (*elapsed)(void *stream, void (*run)(void *arg), void *arg, float *out);
 } jn_dev_api;
 
 /*
@@ -91,6 +96,9 @@ typedef struct jn_dev_exec {
     int error;                        /* first failure of a launch or library call, 0: none */
     const char *failed;               /* what failed, a static text */
     bool allow_tf32, allow_tf32_conv; /* of f32: products may be TF32's, of convolutions too */
+    bool
+        fastest_conv; /* a library's ways to do a convolution are measured, and the fastest taken */
+    int (*elapsed)(void *stream, void (*run)(void *arg), void *arg, float *out); /* jn_dev_api's */
     /* Scalar operands in this host memory are to be read, where the kernel can, from the same place
      * of this device memory when it runs: a capture is replayed with others. */
     const void *scalars_here;

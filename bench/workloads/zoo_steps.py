@@ -24,7 +24,7 @@ def prepare(lib, settings):
     """Once, before anything is made."""
     if lib.__name__ == "torch":
         lib.set_default_device(settings["device"])
-        lib.backends.cudnn.benchmark = True
+    lib.backends.cudnn.benchmark = True
     if settings["device"] == "cuda":
         lib.backends.cuda.matmul.allow_tf32 = lib.backends.cudnn.allow_tf32 = settings["tf32"]
 

@@ -85,8 +85,10 @@ janus_status jn_device_open(const char *name, const jn_dev_module *module, jn_de
         (error = api->fill(words, 0, JN_DEV_WORDS * sizeof *d->words, d->stream)) != 0)
         goto fail;
     d->words = words;
-    d->exec =
-        (jn_dev_exec){.base = jn_par_serial, .stream = d->stream, .processors = d->processors};
+    d->exec = (jn_dev_exec){.base = jn_par_serial,
+                            .stream = d->stream,
+                            .processors = d->processors,
+                            .elapsed = api->elapsed};
     pthread_mutex_init(&d->lock, NULL);
     jn_dev_pool_init(&d->pool, api);
     st = jn_schedule_new(d, &d->schedule);

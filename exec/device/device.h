@@ -60,9 +60,14 @@ void jn_device_use(const char *name, jn_device *d);
 /* Whether products of f32 may be computed in TF32, those of matrices and those of convolutions, on
  * devices that there are or will be; no, unless somebody says so. */
 void jn_device_allow_tf32(bool products, bool convolutions);
+/* Whether the ways to do a convolution are measured when its shape is first seen and the fastest is
+ * taken, on devices that there are or will be.  Results are then rounded as one way or another
+ * does it, and which it is may be another one in the next process; no, unless somebody says so. */
+void jn_device_fastest_convolutions(bool on);
 /* What of that is part of what a capture is known by. */
 static inline uint64_t jn_dev_precision(const jn_device *d) {
-    return (uint64_t)d->exec.allow_tf32 | (uint64_t)d->exec.allow_tf32_conv << 1;
+    return (uint64_t)d->exec.allow_tf32 | (uint64_t)d->exec.allow_tf32_conv << 1 |
+           (uint64_t)d->exec.fastest_conv << 2;
 }
 
 /* New row-major tensor on the device, NULL: in host memory; uninitialised. */

@@ -24,7 +24,7 @@ static known devices[] = {
 enum { N_DEVICES = sizeof devices / sizeof *devices };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool tf32_products, tf32_convolutions;
+static bool tf32_products, tf32_convolutions, fastest_convolutions;
 
 /* With the lock held. */
 static known *row_of(const char *name, size_t n) {
@@ -55,6 +55,7 @@ static janus_status open_row(known *k) {
     JN_TRY(jn_device_open(k->name, module, &k->device));
     k->device->exec.allow_tf32 = tf32_products;
     k->device->exec.allow_tf32_conv = tf32_convolutions;
+    k->device->exec.fastest_conv = fastest_convolutions;
     return JANUS_OK;
 }
 
@@ -99,5 +100,14 @@ void jn_device_allow_tf32(bool products, bool convolutions) {
             devices[i].device->exec.allow_tf32 = products;
             devices[i].device->exec.allow_tf32_conv = convolutions;
         }
+    pthread_mutex_unlock(&lock);
+}
+
+void jn_device_fastest_convolutions(bool on) {
+    pthread_mutex_lock(&lock);
+    fastest_convolutions = on;
+    for (int i = 0; i < N_DEVICES; i++)
+        if (devices[i].device)
+            devices[i].device->exec.fastest_conv = on;
     pthread_mutex_unlock(&lock);
 }

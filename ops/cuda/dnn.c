@@ -3,12 +3,13 @@
  * Convolutions by cuDNN 9's graph API, and plans of its graphs.
  *
  * A convolution becomes a graph of one operation; the library lists engine configurations, the best
- * first, and the first is taken that is deterministic (a run's bits depend on its inputs alone),
- * keeps the precision asked for (no TF32 unless allowed, no narrowing of inputs or sums) and fits
- * the workspace.  Plans are kept by shape for as long as the library is open: kernels of a plan may
- * be part of a capture, so no plan is given up for another; when JN_DNN_PLANS are kept, other
- * shapes use the own kernels.  What the library does not do is remembered, too.  Callers hold the
- * device's lock.
+ * first, and the first is taken -- or, with jn_dev_exec.fastest_conv, of the first CANDIDATES the
+ * one that is measured to be the fastest -- that is deterministic (a run's bits depend on its
+ * inputs alone), keeps the precision asked for (no TF32 unless allowed, no narrowing of inputs or
+ * sums) and fits the workspace.  Plans are kept by shape for as long as the library is open:
+ * kernels of a plan may be part of a capture, so no plan is given up for another; when JN_DNN_PLANS
+ * are kept, other shapes use the own kernels.  What the library does not do is remembered, too.
+ * Callers hold the device's lock.
  */
 #include "config.h"
 
@@ -18,7 +19,8 @@
 
 #include <string.h>
 
-enum { MOST_CONFIGS = 24, MOST_NOTES = 16 };
+/* Of f32 most proposals are TF32's, which come first and are passed over. */
+enum { MOST_CONFIGS = 192, MOST_NOTES = 16, CANDIDATES = 10 };
 
 static void *make_tensor(jn_dnn_maker *m, const jn_dnn_key *k, int which) {
     void *t = jn_dnn_make(m, JN_DNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -137,12 +139,12 @@ static void *plan_of(jn_dnn *d, const jn_dnn_key *k, void *config) {
     return NULL;
 }
 
-/* The first plan that will do of those the library proposes in this mode. */
-static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
+/* The first plans that will do, `most` at most, of those the library proposes in this mode. */
+static int propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode, void **plans, int most) {
     jn_dnn_maker m = {.d = d, .ok = true};
-    void *configs[MOST_CONFIGS], *plan = NULL;
+    void *configs[MOST_CONFIGS];
     int64_t n = 0;
-    int made = 0;
+    int made = 0, found = 0;
     void *heuristic = jn_dnn_make(&m, JN_DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     jn_dnn_set_desc(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     jn_dnn_set(&m, heuristic, JN_DNN_ATTR_ENGINEHEUR_MODE, JN_DNN_TYPE_HEUR_MODE, 1, &mode);
@@ -155,48 +157,14 @@ static void *propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode) {
     if (m.ok && d->api.BackendGetAttribute(heuristic, JN_DNN_ATTR_ENGINEHEUR_RESULTS,
                                            JN_DNN_TYPE_BACKEND_DESCRIPTOR, made, &n,
                                            configs) == JN_DNN_STATUS_SUCCESS)
-        for (int64_t i = 0; i < n && i < made && !plan; i++)
-            if (exact_enough(d, k, configs[i]))
-                plan = plan_of(d, k, configs[i]);
+        for (int64_t i = 0; i < n && i < made && found < most; i++)
+            if (exact_enough(d, k, configs[i]) && (plans[found] = plan_of(d, k, configs[i])))
+                found++;
     while (made > 0)
         d->api.BackendDestroyDescriptor(configs[--made]);
     if (heuristic)
         d->api.BackendDestroyDescriptor(heuristic);
-    return plan;
-}
-
-static void *make_plan(jn_dnn *d, const jn_dnn_key *k) {
-    jn_dnn_maker m = {.d = d, .ok = true};
-    void *graph = k->kind == JN_DNN_ATTENTION        ? jn_dnn_attention_graph(&m, k)
-                  : k->kind == JN_DNN_ATTENTION_GRAD ? jn_dnn_attention_grad_graph(&m, k)
-                                                     : make_graph(&m, k),
-         *plan = NULL;
-    if (m.ok)
-        plan = propose(d, k, graph, JN_DNN_HEUR_MODE_A);
-    if (m.ok && !plan)
-        plan = propose(d, k, graph, JN_DNN_HEUR_MODE_FALLBACK);
-    while (m.n > 0)
-        d->api.BackendDestroyDescriptor(m.made[--m.n]);
-    return plan;
-}
-
-static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k) {
-    const int64_t *words = (const int64_t *)(const void *)k;
-    uint64_t h = 0;
-    for (size_t i = 0; i < sizeof *k / sizeof *words; i++)
-        h = (h ^ (uint64_t)words[i]) * 0x9E3779B97F4A7C15u;
-    uint32_t at = h >> 32 & (JN_DNN_PLANS - 1);
-    jn_dnn_plan *p = &d->plans[at];
-    for (; p->used; p = &d->plans[++at & (JN_DNN_PLANS - 1)])
-        if (memcmp(&p->key, k, sizeof *k) == 0)
-            return p;
-    if (d->n_plans == JN_DNN_PLANS / 4 * 3)
-        return NULL;
-    p->key = *k;
-    p->used = true;
-    p->plan = make_plan(d, k);
-    d->n_plans++;
-    return p;
+    return found;
 }
 
 static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
@@ -221,8 +189,90 @@ static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
     return ok;
 }
 
+/* What is measured: several runs of a plan. */
+typedef struct contest {
+    jn_dnn *d;
+    void *plan, *stream;
+    const jn_dnn_call *call;
+    int times;
+    bool ok;
+} contest;
+static void run_contest(void *arg) {
+    contest *c = arg;
+    for (int i = 0; i < c->times && c->ok; i++)
+        c->ok = execute(c->d, c->plan, c->call, c->stream);
+}
+
+/* The fastest of some plans, on the operands of the first call: a plan overwrites its result, so it
+ * may be run again.  The first of them where nothing can be measured. */
+static int fastest(jn_dnn *d, const jn_dev_exec *e, const jn_dnn_call *call, void **plans, int n) {
+    enum { ROUNDS = 3, TIMES = 4 };
+    float best = 0;
+    int at = -1;
+    for (int i = 0; i < n; i++) {
+        float least = 0, ms = 0;
+        int seen = 0;
+        for (int round = 0; round < ROUNDS; round++) { /* the first one warms up */
+            contest c = {d, plans[i], e->stream, call, round ? TIMES : 1, true};
+            if (e->elapsed(e->stream, run_contest, &c, &ms) != 0)
+                return 0;
+            if (!c.ok)
+                break;
+            if (round && (!seen++ || ms < least))
+                least = ms;
+        }
+        if (seen && (at < 0 || least < best)) {
+            best = least;
+            at = i;
+        }
+    }
+    return at < 0 ? 0 : at;
+}
+
+static void *make_plan(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
+                       const jn_dnn_call *call) {
+    jn_dnn_maker m = {.d = d, .ok = true};
+    void *plans[CANDIDATES];
+    int n = 0, most = k->fastest && e->elapsed ? CANDIDATES : 1, at = 0;
+    void *graph = k->kind == JN_DNN_ATTENTION        ? jn_dnn_attention_graph(&m, k)
+                  : k->kind == JN_DNN_ATTENTION_GRAD ? jn_dnn_attention_grad_graph(&m, k)
+                                                     : make_graph(&m, k);
+    if (m.ok)
+        n = propose(d, k, graph, JN_DNN_HEUR_MODE_A, plans, most);
+    if (m.ok && n < most)
+        n += propose(d, k, graph, JN_DNN_HEUR_MODE_FALLBACK, plans + n, most - n);
+    if (n > 1)
+        at = fastest(d, e, call, plans, n);
+    for (int i = 0; i < n; i++)
+        if (i != at)
+            d->api.BackendDestroyDescriptor(plans[i]);
+    while (m.n > 0)
+        d->api.BackendDestroyDescriptor(m.made[--m.n]);
+    return n ? plans[at] : NULL;
+}
+
+static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
+                         const jn_dnn_call *call) {
+    const int64_t *words = (const int64_t *)(const void *)k;
+    uint64_t h = 0;
+    for (size_t i = 0; i < sizeof *k / sizeof *words; i++)
+        h = (h ^ (uint64_t)words[i]) * 0x9E3779B97F4A7C15u;
+    uint32_t at = h >> 32 & (JN_DNN_PLANS - 1);
+    jn_dnn_plan *p = &d->plans[at];
+    for (; p->used; p = &d->plans[++at & (JN_DNN_PLANS - 1)])
+        if (memcmp(&p->key, k, sizeof *k) == 0)
+            return p;
+    if (d->n_plans == JN_DNN_PLANS / 4 * 3)
+        return NULL;
+    p->key = *k;
+    p->used = true;
+    p->plan = make_plan(d, k, e, call);
+    d->n_plans++;
+    return p;
+}
+
 bool jn_dnn_run(jn_dev_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c) {
-    jn_dnn_plan *p = find(d, k);
+    jn_dnn_plan *p = find(d, k, e, c);
     if (!p || !p->plan)
         return false;
     if (execute(d, p->plan, c, e->stream))
@@ -245,6 +295,7 @@ bool jn_cuda_dnn_conv(jn_dev_exec *e, const jn_dnn_conv *c) {
     k.kind = c->kind;
     k.dtype = c->dtype;
     k.tf32 = e->allow_tf32_conv;
+    k.fastest = e->fastest_conv;
     k.room = c->workspace ? (int64_t)c->workspace_bytes : 0;
     memcpy(k.dims, c->dims, sizeof c->dims);
     memcpy(k.strides, c->strides, sizeof c->strides);

@@ -175,7 +175,7 @@ enum { JN_DNN_PLANS = 2048 }; /* of which three quarters are used; other shapes:
 /* What a plan is found by: no padding between the members.  Tensors of convolutions: x, w, y; of
  * attention: query, key, value, and of its gradient dy. */
 typedef struct jn_dnn_key {
-    int64_t kind, dtype, align, tf32, room, causal;
+    int64_t kind, dtype, align, tf32, room, causal, fastest;
     int64_t dims[4][4], strides[4][4], stride[2], pad[2], dilation[2], bias[2];
 } jn_dnn_key;
 

@@ -81,7 +81,7 @@ static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
     (void)bytes; /* there is no library */
     return 0;
 #else
-    const int64_t least = 1 << 20, most = 512 << 20;
+    const int64_t least = 16 << 20, most = 512 << 20;
     bytes = bytes < most / 2 ? 2 * bytes : most;
     return (size_t)(bytes < least ? least : bytes);
 #endif

@@ -115,6 +115,22 @@ class _Precision(types.ModuleType):
         _C._cuda_allow_tf32(*_tf32.values())
 
 
+class _Convolutions(_Precision):
+    """Settings of convolutions on a device.  With `benchmark` the library's ways to do one are measured when its shape
+    is first seen, and the fastest is taken from then on; without, the library's first proposal is taken."""
+
+    _fastest = False
+
+    @property
+    def benchmark(self):
+        return _Convolutions._fastest
+
+    @benchmark.setter
+    def benchmark(self, on):
+        _Convolutions._fastest = bool(on)
+        _C._cuda_fastest_convolutions(on)
+
+
 def set_float32_matmul_precision(precision):
     """"highest": float32; "high" and "medium": TF32 on a device that has it."""
     if precision not in ("highest", "high", "medium"):
@@ -127,8 +143,8 @@ def get_float32_matmul_precision():
     return "high" if backends.cuda.matmul.allow_tf32 else "highest"
 
 
-def _precise(name, **members):
-    module = _Precision("janus." + name)
+def _precise(name, kind=_Precision, **members):
+    module = kind("janus." + name)
     module.__dict__.update(members)
     return module
 
@@ -136,7 +152,7 @@ def _precise(name, **members):
 accelerator = _module("accelerator", is_available=_no, device_count=lambda: 0, current_accelerator=lambda *a: None,
                       synchronize=_nothing, set_device_index=_nothing)
 backends = _module("backends",
-                   cudnn=_precise("backends.cudnn", benchmark=False, deterministic=True, enabled=False,
+                   cudnn=_precise("backends.cudnn", _Convolutions, deterministic=True, enabled=False,
                                   is_available=_no),
                    mps=_module("backends.mps", is_available=_no, is_built=_no),
                    cuda=_module("backends.cuda", matmul=_precise("backends.cuda.matmul"),

@@ -266,6 +266,15 @@ static PyObject *cuda_allow_tf32(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static PyObject *cuda_fastest_convolutions(PyObject *self, PyObject *on) {
+    (void)self;
+    int fastest = PyObject_IsTrue(on);
+    if (fastest < 0)
+        return NULL;
+    jn_device_fastest_convolutions(fastest);
+    Py_RETURN_NONE;
+}
+
 static PyObject *set_default_device(PyObject *self, PyObject *o) {
     (void)self;
     jn_device *d = NULL;
@@ -284,6 +293,7 @@ PyMethodDef jpy_device_functions[] = {
     {"_cuda_synchronize", cuda_synchronize, METH_NOARGS, NULL},
     {"_cuda_empty_cache", cuda_empty_cache, METH_NOARGS, NULL},
     {"_cuda_allow_tf32", cuda_allow_tf32, METH_VARARGS, NULL},
+    {"_cuda_fastest_convolutions", cuda_fastest_convolutions, METH_O, NULL},
     {"_cuda_pin", cuda_pin, METH_O, NULL},
     {"_cuda_is_pinned", cuda_is_pinned, METH_O, NULL},
     {"set_default_device", set_default_device, METH_O,

@@ -612,6 +612,7 @@ const jn_dev_api *jn_cuda_api(void) {
                                    has_branches,
                                    branch_handle,
                                    body_begin,
-                                   body_end};
+                                   body_end,
+                                   nullptr};
     return &api;
 }

@@ -106,6 +106,32 @@ static int event_sync(void *event) { return (int)cudaEventSynchronize((cudaEvent
 static int event_ms(void *begin, void *end, float *out) {
     return (int)cudaEventElapsedTime(out, (cudaEvent_t)begin, (cudaEvent_t)end);
 }
+static int elapsed(void *stream, void (*run)(void *), void *arg, float *out) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaEvent_t begin = NULL, end = NULL;
+    int error = (int)cudaStreamIsCapturing((cudaStream_t)stream, &status);
+    if (!error && status != cudaStreamCaptureStatusNone)
+        error = (int)cudaErrorStreamCaptureUnsupported;
+    if (!error)
+        error = (int)cudaEventCreate(&begin);
+    if (!error)
+        error = (int)cudaEventCreate(&end);
+    if (!error)
+        error = (int)cudaEventRecord(begin, (cudaStream_t)stream);
+    if (!error) {
+        run(arg);
+        error = (int)cudaEventRecord(end, (cudaStream_t)stream);
+    }
+    if (!error)
+        error = (int)cudaEventSynchronize(end);
+    if (!error)
+        error = (int)cudaEventElapsedTime(out, begin, end);
+    if (end)
+        (void)cudaEventDestroy(end);
+    if (begin)
+        (void)cudaEventDestroy(begin);
+    return error;
+}
 static int launch_error(void) { return (int)cudaGetLastError(); }
 
 static int capture_begin(void *stream) {
@@ -240,6 +266,7 @@ const jn_dev_api *jn_cuda_api(void) {
                                    .has_branches = has_branches,
                                    .branch_handle = branch_handle,
                                    .body_begin = body_begin,
-                                   .body_end = body_end};
+                                   .body_end = body_end,
+                                   .elapsed = elapsed};
     return &api;
 }
