@@ -25,6 +25,15 @@ extern "C" {
 /* Rules have C linkage: their tables are made in C. */
 #define JN_CUDA_SELECT extern "C" jn_kernel_fn
 
+/* In front of a loop: so many rounds at once, whose loads are under way together. */
+#ifndef JN_CUDA_EMULATED
+#define JN_UNROLL_8 _Pragma("unroll 8")
+#define JN_UNROLL _Pragma("unroll")
+#else
+#define JN_UNROLL_8
+#define JN_UNROLL
+#endif
+
 #ifndef JN_CUDA_EMULATED
 #define JN_LAUNCH(e, fn, grid, block, ...)                                                         \
     (fn)<<<dim3(grid), dim3(block), 0, (cudaStream_t)(e)->stream>>>(__VA_ARGS__)
@@ -182,6 +191,16 @@ static __device__ __forceinline__ i64 load_i(const void *p, i64 o, int dtype) {
 }
 template <> __device__ __forceinline__ i64 load_as<i64>(const void *p, i64 o, int dtype) {
     return load_i(p, o, dtype);
+}
+
+/* How elements are stored that a kernel is compiled for: loads that do not branch can be under way
+ * together.  halves: f16 and bf16. */
+typedef uint16_t halves;
+static __device__ __forceinline__ float fetch(const float *p, i64 o, int) { return p[o]; }
+static __device__ __forceinline__ double fetch(const double *p, i64 o, int) { return p[o]; }
+static __device__ __forceinline__ float fetch(const halves *p, i64 o, int dtype) {
+    uint16_t h = p[o];
+    return dtype == JANUS_BF16 ? bfloat_to_float(h) : half_to_float(h);
 }
 
 /* Stores a float result (double or float), rounded once. */
@@ -347,6 +366,12 @@ static inline int axis_of(i64 axis, int rank) { return (int)(axis < 0 ? axis + r
 
 /* ---- sums over a block --------------------------------------------------------------------------
  */
+
+/* Integers wrap around. */
+template <class T> static __device__ __forceinline__ T wrapping_add(T a, T b) { return a + b; }
+template <> __device__ __forceinline__ i64 wrapping_add(i64 a, i64 b) {
+    return (i64)((u64)a + (u64)b);
+}
 
 struct op_sum {
     template <class T> static __device__ __forceinline__ T of(T a, T b) { return a + b; }

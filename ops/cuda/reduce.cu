@@ -4,7 +4,7 @@
  * results of very many elements: several blocks per result, each leaving a state in the workspace,
  * and a second kernel that combines the states.  Every order is fixed by the sizes alone.
  */
-#include "ops/cuda/cuda.cuh"
+#include "ops/cuda/columns.cuh"
 
 extern "C" {
 #include "ops/reduce_attrs.h"
@@ -33,8 +33,6 @@ static __device__ __forceinline__ i64 log_of(i64 x) { return x; }
 static __device__ __forceinline__ float sqrt_of(float x) { return sqrtf(x); }
 static __device__ __forceinline__ double sqrt_of(double x) { return sqrt(x); }
 static __device__ __forceinline__ i64 sqrt_of(i64 x) { return x; }
-template <class C> static __device__ __forceinline__ C add_of(C a, C b) { return a + b; }
-template <> __device__ __forceinline__ i64 add_of(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }
 template <class C> static __device__ __forceinline__ C mul_of(C a, C b) { return a * b; }
 template <> __device__ __forceinline__ i64 mul_of(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
 template <class C> static __device__ __forceinline__ bool infinite(C x) {
@@ -62,7 +60,7 @@ static __device__ __forceinline__ state<C> merge(const state<C> &x, const state<
     switch (K) {
     case SUM:
     case MEAN:
-        r.a = add_of(x.a, y.a);
+        r.a = wrapping_add(x.a, y.a);
         break;
     case PROD:
         r.a = mul_of(x.a, y.a);
@@ -257,6 +255,23 @@ template <int K, bool INTS> static void launch_as(const jn_kargs *k, reduce_args
     }
 }
 
+/* Neighbours that one stride does for become one dim; dims of one element go. */
+static void merge_dims(dview *v) {
+    int n = 0;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->d[i] == 1)
+            continue;
+        if (n && v->s[n - 1] == v->s[i] * v->d[i]) {
+            v->d[n - 1] *= v->d[i];
+            v->s[n - 1] = v->s[i];
+        } else {
+            v->d[n] = v->d[i];
+            v->s[n++] = v->s[i];
+        }
+    }
+    v->rank = n;
+}
+
 /* Splits x's dims into kept and reduced ones. */
 static reduce_args split(const jn_kargs *k, const bool *set) {
     reduce_args a;
@@ -379,9 +394,11 @@ static __global__ void sum_into(reduce_args a, bool accumulate, const uint32_t *
         s = block_merge<SUM, C>(s, (C)0);
         if (threadIdx.x == 0)
             store_as<C>(a.y, o, a.y_dtype,
-                        accumulate ? add_of(load_as<C>(a.y, o, a.y_dtype), s.a) : s.a);
+                        accumulate ? wrapping_add(load_as<C>(a.y, o, a.y_dtype), s.a) : s.a);
     }
 }
+
+/* A thread per result: few elements each, of results that do not lie side by side. */
 template <class C>
 static __global__ void sum_into_by_thread(reduce_args a, bool accumulate, const uint32_t *stop) {
     if (stop && *stop)
@@ -390,17 +407,48 @@ static __global__ void sum_into_by_thread(reduce_args a, bool accumulate, const 
         i64 base = offset_of(a.keep, o);
         C s = accumulate ? load_as<C>(a.y, o, a.y_dtype) : (C)0;
         for (i64 i = 0; i < a.n_in; i++)
-            s = add_of(s, load_as<C>(a.x.p, base + offset_of(a.inner, i), a.x.dtype));
+            s = wrapping_add(s, load_as<C>(a.x.p, base + offset_of(a.inner, i), a.x.dtype));
         store_as<C>(a.y, o, a.y_dtype, s);
     }
 }
 
-template <class C> static void launch_sum_like(const jn_kargs *k, const reduce_args &a) {
+/* Results that lie side by side.  S: how x is stored, where its reduced dims are one dim; else
+ * char. */
+template <class C, class S> struct sum_columns {
+    reduce_args a;
+    bool accumulate;
+    const uint32_t *stop;
+    __device__ bool none() const { return stop && *stop; }
+    __device__ i64 column(i64 o) const { return offset_of(a.keep, o); }
+    __device__ void read(i64 at, i64 row, C *v) const {
+        if constexpr (sizeof(S) > 1)
+            *v = (C)fetch((const S *)a.x.p, at + row * a.inner.s[0], a.x.dtype);
+        else
+            *v = load_as<C>(a.x.p, at + offset_of(a.inner, row), a.x.dtype);
+    }
+    __device__ void write(i64 o, const C *sum) const {
+        store_as<C>(a.y, o, a.y_dtype,
+                    accumulate ? wrapping_add(load_as<C>(a.y, o, a.y_dtype), *sum) : *sum);
+    }
+};
+template <class C, class S> static void launch_columns(const jn_kargs *k, const reduce_args &a) {
+    jn_dev_exec *e = exec_of(k);
+    sum_columns<C, S> f = {a, k->accumulate, k->accumulate ? e->stop : NULL};
+    run_columns<C, 1>(e, f, a.n_in, a.n_out, k->workspace);
+}
+
+static bool lie_side_by_side(const reduce_args &a) {
+    return a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1;
+}
+
+template <class C, class S> static void launch_sum_like(const jn_kargs *k, const reduce_args &a) {
     jn_dev_exec *e = exec_of(k);
     const uint32_t *stop = k->accumulate ? e->stop : NULL;
-    /* columns of a matrix: threads side by side read side by side */
-    bool columns = a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1 && a.n_out >= 32;
-    if (a.n_in < MANY || columns)
+    if (lie_side_by_side(a) && a.inner.rank == 1)
+        launch_columns<C, S>(k, a);
+    else if (lie_side_by_side(a) && a.n_in >= MANY)
+        launch_columns<C, char>(k, a);
+    else if (a.n_in < MANY)
         JN_LAUNCH(e, sum_into_by_thread<C>, grid_for(a.n_out, 64), 64, a, k->accumulate, stop);
     else
         JN_LAUNCH_SYNC(e, sum_into<C>, grid_for(a.n_out, 1), JN_BLOCK, a, k->accumulate, stop);
@@ -415,12 +463,20 @@ static void run_sum_like(const jn_kargs *k) {
     reduce_args a = split(k, set);
     if (a.n_out == 0)
         return;
+    merge_dims(&a.keep);
+    merge_dims(&a.inner);
     if (a.x.dtype == JANUS_F64)
-        launch_sum_like<double>(k, a);
+        launch_sum_like<double, double>(k, a);
+    else if (a.x.dtype == JANUS_F32)
+        launch_sum_like<float, float>(k, a);
     else if (is_float(a.x.dtype))
-        launch_sum_like<float>(k, a);
+        launch_sum_like<float, halves>(k, a);
     else
-        launch_sum_like<i64>(k, a);
+        launch_sum_like<i64, char>(k, a);
+}
+extern "C" size_t jn_cuda_sum_like_workspace(const jn_sig *sig) {
+    i64 n_out = numel_of(sig->out[0]);
+    return n_out ? columns_workspace(numel_of(sig->in[0]) / n_out, n_out, 1) : 0;
 }
 JN_CUDA_SELECT jn_cuda_sum_like(const jn_sig *sig) {
     (void)sig;
@@ -438,7 +494,7 @@ static __global__ void cumsum(dview lines, char *y, int y_dtype, i64 n, i64 stri
         C s = 0;
         for (i64 j = 0; j < n; j++) {
             i64 i = reverse ? n - 1 - j : j;
-            s = add_of(s, load_as<C>(lines.p, from + i * stride, lines.dtype));
+            s = wrapping_add(s, load_as<C>(lines.p, from + i * stride, lines.dtype));
             store_as<C>(y, to + i * y_stride, y_dtype, s);
         }
     }

@@ -23,6 +23,7 @@ JN_CU_C_SOURCES = \
 	$(NULL)
 
 noinst_HEADERS += \
+	ops/cuda/columns.cuh \
 	ops/cuda/cuda.cuh \
 	ops/cuda/dnn_api.h \
 	ops/cuda/dnn_graph.h \
