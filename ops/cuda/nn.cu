@@ -4,7 +4,7 @@
  * float, f64 in double.  Losses leave one number per row in the workspace, which one block then
  * adds in order.
  */
-#include "ops/cuda/cuda.cuh"
+#include "ops/cuda/columns.cuh"
 
 extern "C" {
 #include "ops/nn_rules.h"
@@ -550,22 +550,53 @@ template <class C> static __global__ void normalise_grad(norm_args a) {
     }
 }
 
-/* Gradients of layer_norm's weight and bias: a thread per position, all rows in order; of each of
- * `batches` by itself. */
-template <class C> static __global__ void position_grads(norm_args a, i64 batches) {
-    JN_EACH(e, a.inner * batches) {
-        C sw = 0, sb = 0;
-        i64 each = a.groups / batches, from = e / a.inner * each, i = e % a.inner;
-        for (i64 g = from; g < from + each; g++) {
-            i64 at = place(a, g, i);
-            C d = load_as<C>(a.dy.p, at, a.dtype);
-            sw += d * (load_as<C>(a.x.p, at, a.dtype) - load_as<C>(a.mean, g * a.mean_s, a.stats)) *
-                  load_as<C>(a.invstd, g * a.invstd_s, a.stats);
-            sb += d;
-        }
-        store_f(a.out1, e, a.dtype, sw);
-        store_f(a.out2, e, a.dtype, sb);
+/* Gradients of layer_norm's weight and bias, position by position, of each batch by itself; columns
+ * are the positions of all batches.  S: how x and dy are stored, M: mean and invstd. */
+template <class C, class S, class M> struct position_columns {
+    const S *x, *dy;
+    const M *mean, *invstd;
+    i64 mean_s, invstd_s, inner, each; /* each: rows of a batch */
+    char *dweight, *dbias;
+    int dtype, stats;
+    __device__ bool none() const { return false; }
+    struct start {
+        i64 group, element;
+    };
+    __device__ start column(i64 col) const {
+        i64 group = col / inner * each;
+        return {group, group * inner + col % inner};
     }
+    __device__ void read(start at, i64 row, C *v) const {
+        i64 o = at.element + row * inner, g = at.group + row;
+        C d = fetch(dy, o, dtype);
+        v[0] = d * (fetch(x, o, dtype) - fetch(mean, g * mean_s, stats)) *
+               fetch(invstd, g * invstd_s, stats);
+        v[1] = d;
+    }
+    __device__ void write(i64 col, const C *sum) const {
+        store_f(dweight, col, dtype, sum[0]);
+        store_f(dbias, col, dtype, sum[1]);
+    }
+};
+template <class C, class S, class M>
+static void position_grads(const jn_kargs *k, const norm_args &a, i64 batches) {
+    position_columns<C, S, M> f = {(const S *)a.x.p,
+                                   (const S *)a.dy.p,
+                                   (const M *)a.mean,
+                                   (const M *)a.invstd,
+                                   a.mean_s,
+                                   a.invstd_s,
+                                   a.inner,
+                                   a.groups / batches,
+                                   a.out1,
+                                   a.out2,
+                                   a.dtype,
+                                   a.stats};
+    run_columns<C, 2>(exec_of(k), f, f.each, a.inner * batches, k->workspace);
+}
+extern "C" size_t jn_cuda_layer_norm_grad_workspace(const jn_sig *sig) {
+    i64 cols = numel_of(sig->out[1]);
+    return cols ? columns_workspace(numel_of(sig->in[1]) / cols, cols, 2) : 0;
 }
 
 /* Channels of [N,C,...]. */
@@ -660,9 +691,16 @@ static void run_layer_norm_grad(const jn_kargs *k) {
     /* a dim in front of the weight's: gradients of each row of a batch */
     i64 batches = k->out[1].rank > k->in[1].rank - axis ? (i64)k->out[1].dims[0] : 1;
     grad_of(k, &a);
-    if (a.inner && batches)
-        BY_DTYPE(JN_LAUNCH, exec_of(k), a.dtype, position_grads, grid_for(a.inner * batches, 64),
-                 64, a, batches);
+    if (!a.inner || !batches)
+        return;
+    if (a.dtype == JANUS_F64)
+        position_grads<double, double, double>(k, a, batches);
+    else if (a.dtype == JANUS_F32)
+        position_grads<float, float, float>(k, a, batches);
+    else if (a.stats == JANUS_F32)
+        position_grads<float, halves, float>(k, a, batches);
+    else
+        position_grads<float, halves, halves>(k, a, batches);
 }
 
 #define SELECT(name)                                                                               \

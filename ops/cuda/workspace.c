@@ -31,6 +31,8 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
         return jn_cuda_reduce_workspace(sig);
     case JN_OP_ID_sum_like:
         return jn_cuda_sum_like_workspace(sig);
+    case JN_OP_ID_layer_norm_grad:
+        return jn_cuda_layer_norm_grad_workspace(sig);
     case JN_OP_ID_cross_entropy:
     case JN_OP_ID_cross_entropy_grad:
     case JN_OP_ID_nll_loss:

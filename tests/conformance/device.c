@@ -23,6 +23,10 @@
 #include "tests/conformance/samples.h"
 #include "tests/toy/toy.h"
 
+/* A flag: so many numbers are added that the reference, which rounds each sum to f16 or bf16, is
+ * far from the sum of them. */
+enum { ROUGH = 4 };
+
 /* What the samples are too small for: several blocks, splits, tiles, vectors with remainders. */
 static const sample large[] = {
     {"add", "f[3,1000] f[1000]", "", 0, 0},
@@ -66,6 +70,7 @@ static const sample large[] = {
     {"mse_loss", "f[100,90] f[100,90]", "", 0, 1e-4},
     {"layer_norm", "f[6,300] p[300] f[300]", "", 0, 1e-3},
     {"layer_norm_grad", "f[6,300] f[6,300] p[300] f[6] p[6]", "", 0, 1e-3},
+    {"layer_norm_grad", "f[1100,40] f[1100,40] p[40] f[1100] p[1100]", "", ROUGH, 1e-3},
     {"batch_norm", "f[7,5,9,9] p[5] f[5] _ _", "", 0, 1e-3},
     {"batch_norm_grad", "f[7,5,9,9] f[7,5,9,9] p[5] f[5] p[5]", "", 0, 1e-3},
     {"matmul", "f[70,50] f[50,33]", "", 0, 1e-4},
@@ -179,6 +184,8 @@ static janus_status arguments(const jn_op *op, val *const *in, unsigned n, jn_ea
 
 static double tolerance(const sample *s, int dtype) {
     double tol = s->tol ? s->tol : 1e-5;
+    if ((s->flags & ROUGH) && (dtype == JANUS_F16 || dtype == JANUS_BF16))
+        tol = dtype == JANUS_F16 ? 0.5 : 4;
     return dtype == JANUS_F64    ? 1e-10
            : dtype == JANUS_F16  ? tol + 4e-3
            : dtype == JANUS_BF16 ? tol + 3e-2
