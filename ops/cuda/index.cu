@@ -4,9 +4,9 @@
  * written is not.
  *
  * Several indices may name one place.  To add there, or to leave what the last one wrote, without
- * atomics and in an order that does not depend on timing, the first index that names a place does
- * the work of all (jn_owner).  That compares indices with each other; above OWNER_MAX of them a
- * thread walks all indices of its column instead.
+ * atomics of floats and in an order that does not depend on timing, the first index that names a
+ * place does the work of all, in order.  It looks for the others; above OWNER_MAX indices, or
+ * PLACES_MAX places, a thread walks all indices of its column instead.
  */
 #include "ops/cuda/cuda.cuh"
 
@@ -14,7 +14,7 @@ extern "C" {
 #include "ops/index_rules.h"
 }
 
-enum { OWNER_MAX = 1 << 14 };
+enum { OWNER_MAX = 1 << 17, PLACES_MAX = 1 << 24 };
 
 /* Wraps a negative index; -1 and the flag when out of range, or negative and not `from_end`. */
 static __device__ __forceinline__ i64 checked(i64 i, i64 size, uint32_t *flags,
@@ -68,8 +68,7 @@ static __global__ void gather(char *y, dview x, dview index, int axis, i64 n, ui
             if (d != axis)
                 from += c * x.s[d];
         }
-        i64 j = checked(load_i(index.p, at, index.dtype), x.rank ? x.d[axis] : 1, flags,
-                        false);
+        i64 j = checked(load_i(index.p, at, index.dtype), x.rank ? x.d[axis] : 1, flags, false);
         if (j >= 0)
             copy_bits(y, i, x.p, from + (x.rank ? j * x.s[axis] : 0), size);
         else
@@ -139,8 +138,8 @@ static __global__ void take_slices(char *y, dview x, int axis, dview index, i64 
     int size = size_of(x.dtype);
     JN_EACH(i, n) {
         i64 b = i % inner, j = i / inner % n_index, a = i / inner / n_index;
-        i64 from = checked(load_i(index.p, offset_of(index, j), index.dtype), x.d[axis], flags,
-                           from_end);
+        i64 from =
+            checked(load_i(index.p, offset_of(index, j), index.dtype), x.d[axis], flags, from_end);
         if (from < 0) {
             set_zero(y, i, size);
             continue;
@@ -183,35 +182,113 @@ struct add_slices_args {
     bool strict; /* indices count from the start only */
 };
 
-/* A block per (j, a): it works where index j is the first of its value. */
-static __global__ void add_slices_owner(add_slices_args q) {
-    __shared__ int earlier;
+/* For each index in workspace: its place, -1: none.  For each place: the first index that names it
+ * and how many do.  Room is there for all places, but only those named are ever written. */
+struct place_table {
+    int *place;
+    unsigned *first, *count;
+};
+static place_table table_of(void *workspace, i64 n, i64 size) {
+    place_table t = {(int *)workspace, (unsigned *)workspace + n, (unsigned *)workspace + n + size};
+    return t;
+}
+static bool has_table(i64 n, i64 size) { return n <= OWNER_MAX && size <= PLACES_MAX; }
+
+static __global__ void find_places(add_slices_args q, place_table t) {
     if (q.stop && *q.stop)
         return;
-    i64 j = blockIdx.x, a = blockIdx.y;
-    i64 place = checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags,
-                        !q.strict);
-    if (threadIdx.x == 0)
-        earlier = 0;
-    __syncthreads();
-    if (place >= 0)
-        for (i64 i = threadIdx.x; i < j; i += blockDim.x) {
-            i64 other = load_i(q.index.p, offset_of(q.index, i), q.index.dtype);
-            if ((other < 0 ? other + q.size : other) == place)
-                earlier = 1;
-        }
-    __syncthreads();
-    if (place < 0 || place == q.skip || earlier)
-        return;
-    for (i64 b = threadIdx.x; b < q.inner; b += blockDim.x) {
-        i64 to = (a * q.size + place) * q.inner + b;
-        for (i64 i = j; i < q.n; i++) {
-            i64 other = load_i(q.index.p, offset_of(q.index, i), q.index.dtype);
-            if ((other < 0 ? other + q.size : other) == place)
-                add_element(q.y, to, q.dtype, q.src.p,
-                            offset_of(q.src, (a * q.n + i) * q.inner + b));
+    JN_EACH(j, q.n) {
+        i64 place = checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size,
+                            q.flags, !q.strict);
+        if (place == q.skip)
+            place = -1;
+        t.place[j] = (int)place;
+        if (place >= 0) {
+            t.first[place] = 0xffffffffu;
+            t.count[place] = 0;
         }
     }
+}
+/* Integers: the order of the atomics does not matter. */
+static __global__ void find_owners(add_slices_args q, place_table t) {
+    if (q.stop && *q.stop)
+        return;
+    JN_EACH(j, q.n) {
+        int place = t.place[j];
+        if (place >= 0) {
+            atomicMin(&t.first[place], (unsigned)j);
+            atomicAdd(&t.count[place], 1u);
+        }
+    }
+}
+
+enum { SCAN = 4 }; /* indices a thread looks at before those found are added */
+
+template <class C, class S> struct slice_adder {
+    static __device__ __forceinline__ C get(const char *p, i64 o, int dtype) {
+        if constexpr (sizeof(S) > 1)
+            return fetch((const S *)p, o, dtype);
+        else
+            return load_as<C>(p, o, dtype);
+    }
+    static __device__ __forceinline__ C src(const add_slices_args &q, i64 o) {
+        return get(q.src.p, sizeof(S) > 1 ? o : offset_of(q.src, o), q.dtype);
+    }
+};
+
+/*
+ * A block per index, group of JN_BLOCK columns and `a`; the first index of a place adds the rows of
+ * all in order.  S: how src is stored, where it is row-major; else char.
+ */
+template <class C, class S>
+static __global__ void add_slices_owner(add_slices_args q, place_table t) {
+    typedef slice_adder<C, S> adder;
+    __shared__ int list[SCAN * JN_BLOCK];
+    __shared__ unsigned found_by[SCAN * JN_BLOCK / 32];
+    if (q.stop && *q.stop)
+        return;
+    i64 j = blockIdx.x, a = blockIdx.z, b = (i64)blockIdx.y * blockDim.x + threadIdx.x;
+    int place = t.place[j];
+    if (place < 0 || t.first[place] != (unsigned)j)
+        return;
+    unsigned left = t.count[place] - 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32,
+             warps = blockDim.x / 32;
+    i64 to = (a * q.size + place) * q.inner + b, row = a * q.n;
+    bool mine = b < q.inner;
+    C sum = 0;
+    if (mine)
+        sum = wrapping_add(adder::get(q.y, to, q.dtype), adder::src(q, (row + j) * q.inner + b));
+    for (i64 from = j + 1; left > 0; from += (i64)SCAN * blockDim.x) {
+        bool hit[SCAN];
+        unsigned hits[SCAN];
+        for (int k = 0; k < SCAN; k++) {
+            i64 i = from + k * (i64)blockDim.x + threadIdx.x;
+            hit[k] = i < q.n && t.place[i] == place;
+        }
+        for (int k = 0; k < SCAN; k++) {
+            hits[k] = __ballot_sync(0xffffffffu, hit[k]);
+            if (lane == 0)
+                found_by[(unsigned)k * warps + warp] = (unsigned)__popc(hits[k]);
+        }
+        __syncthreads();
+        unsigned found = 0;
+        for (int k = 0; k < SCAN; k++)
+            for (unsigned w = 0; w < warps; w++) {
+                if (w == warp && hit[k])
+                    list[found + (unsigned)__popc(hits[k] & ((1u << lane) - 1))] =
+                        (int)(from + k * (i64)blockDim.x + threadIdx.x);
+                found += found_by[(unsigned)k * warps + w];
+            }
+        __syncthreads();
+        if (mine)
+            JN_UNROLL_8
+        for (unsigned f = 0; f < found; f++)
+            sum = wrapping_add(sum, adder::src(q, (row + list[f]) * q.inner + b));
+        left -= found;
+        __syncthreads();
+    }
+    if (mine)
+        store_as<C>(q.y, to, q.dtype, sum);
 }
 /* A thread per (a, b), all indices in order. */
 static __global__ void add_slices_walk(add_slices_args q) {
@@ -220,23 +297,53 @@ static __global__ void add_slices_walk(add_slices_args q) {
     JN_EACH(l, q.outer * q.inner) {
         i64 b = l % q.inner, a = l / q.inner;
         for (i64 j = 0; j < q.n; j++) {
-            i64 place =
-                checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size, q.flags,
-                        !q.strict);
+            i64 place = checked(load_i(q.index.p, offset_of(q.index, j), q.index.dtype), q.size,
+                                q.flags, !q.strict);
             if (place >= 0 && place != q.skip)
                 add_element(q.y, (a * q.size + place) * q.inner + b, q.dtype, q.src.p,
                             offset_of(q.src, (a * q.n + j) * q.inner + b));
         }
     }
 }
+template <class C, class S> static void add_by_owners(const jn_kargs *k, const add_slices_args &q) {
+    place_table t = table_of(k->workspace, q.n, q.size);
+    int threads = q.inner <= 64 ? 64 : q.inner <= 128 ? 128 : JN_BLOCK;
+    dim3 grid((unsigned)q.n, (unsigned)((q.inner + threads - 1) / threads), (unsigned)q.outer);
+    JN_LAUNCH(exec_of(k), find_places, grid_for(q.n), JN_BLOCK, q, t);
+    JN_LAUNCH(exec_of(k), find_owners, grid_for(q.n), JN_BLOCK, q, t);
+    JN_LAUNCH_SYNC(exec_of(k), (add_slices_owner<C, S>), grid, threads, q, t);
+}
 static void add_slices(const jn_kargs *k, const add_slices_args &q) {
     if (!q.n || !q.inner || !q.outer)
         return;
-    if (q.n <= OWNER_MAX && q.outer <= 65535)
-        JN_LAUNCH_SYNC(exec_of(k), add_slices_owner, dim3((unsigned)q.n, (unsigned)q.outer),
-                       q.inner < 128 ? 64 : 256, q);
-    else
+    if (!k->workspace || !has_table(q.n, q.size) || q.outer > 65535 ||
+        q.inner / JN_BLOCK >= 65535) {
         JN_LAUNCH(exec_of(k), add_slices_walk, grid_for(q.outer * q.inner, 64), 64, q);
+        return;
+    }
+    bool flat = true;
+    i64 step = 1;
+    for (int d = q.src.rank - 1; d >= 0; d--) {
+        flat = flat && (q.src.d[d] == 1 || q.src.s[d] == step);
+        step *= q.src.d[d];
+    }
+    if (q.dtype == JANUS_F64)
+        flat ? add_by_owners<double, double>(k, q) : add_by_owners<double, char>(k, q);
+    else if (q.dtype == JANUS_F32 && flat)
+        add_by_owners<float, float>(k, q);
+    else if (is_float(q.dtype))
+        flat ? add_by_owners<float, halves>(k, q) : add_by_owners<float, char>(k, q);
+    else
+        add_by_owners<i64, char>(k, q);
+}
+/* The places of the indices, of embedding_grad and index_add. */
+extern "C" size_t jn_cuda_add_slices_workspace(const jn_sig *sig) {
+    const jn_view *y = &sig->out[0];
+    int axis = sig->op->id == JN_OP_ID_embedding_grad
+                   ? 0
+                   : axis_of(((const janus_index_add_attrs *)sig->attrs)->axis, y->rank);
+    i64 n = numel_of(sig->in[1]), size = y->rank ? (i64)y->dims[axis] : 1;
+    return has_table(n, size) ? (size_t)(n + 2 * size) * sizeof(int) : 0;
 }
 
 static void run_index_add(const jn_kargs *k) {

@@ -33,6 +33,9 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
         return jn_cuda_sum_like_workspace(sig);
     case JN_OP_ID_layer_norm_grad:
         return jn_cuda_layer_norm_grad_workspace(sig);
+    case JN_OP_ID_embedding_grad:
+    case JN_OP_ID_index_add:
+        return jn_cuda_add_slices_workspace(sig);
     case JN_OP_ID_cross_entropy:
     case JN_OP_ID_cross_entropy_grad:
     case JN_OP_ID_nll_loss:

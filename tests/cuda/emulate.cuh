@@ -71,6 +71,16 @@ template <class T> static inline T __shfl_down_sync(unsigned, T v, unsigned by) 
     unsigned lane = (threadIdx.x & 31u) + by;
     return jn_emu_shuffle(v, lane < 32 ? lane : (threadIdx.x & 31u));
 }
+static inline unsigned __ballot_sync(unsigned, bool v) {
+    unsigned r = 0, me = threadIdx.x, lane0 = me & ~31u;
+    jn_emu_slots()[me] = v;
+    jn_emu_barrier();
+    for (unsigned l = 0; l < 32 && lane0 + l < blockDim.x; l++)
+        r |= (unsigned)jn_emu_slots()[lane0 + l] << l;
+    jn_emu_barrier();
+    return r;
+}
+static inline int __popc(unsigned v) { return __builtin_popcount(v); }
 
 template <class T> static inline T atomicAdd(T *p, T v) {
     T old = *p;
