@@ -116,6 +116,12 @@ jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject
     return s;
 }
 
+static PyObject *item_of(PyObject *o, int64_t index) {
+    bool list = PyList_CheckExact(o), has = list || PyTuple_Check(o);
+    Py_ssize_t n = has ? Py_SIZE(o) : 0, at = jpy_item_at(index, n);
+    return at < 0 || at >= n ? NULL : list ? PyList_GET_ITEM(o, at) : PyTuple_GET_ITEM(o, at);
+}
+
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
     switch (s->kind) {
     case JPY_SRC_ARG:
@@ -142,11 +148,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_TYPE:
         return _PyType_Lookup((PyTypeObject *)s->obj, s->key);
     case JPY_SRC_ITEM:
-        if (parent && PyList_CheckExact(parent))
-            return s->index < PyList_GET_SIZE(parent) ? PyList_GET_ITEM(parent, s->index) : NULL;
-        if (parent && PyTuple_Check(parent))
-            return s->index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, s->index) : NULL;
-        return NULL;
+        return parent ? item_of(parent, s->index) : NULL;
     case JPY_SRC_KEY:
         return parent && PyDict_CheckExact(parent) ? PyDict_GetItem(parent, s->key) : NULL;
     case JPY_SRC_FUNC:

@@ -21,7 +21,7 @@ typedef enum jpy_src_kind {
     JPY_SRC_CELL,   /* contents of the cell in the parent's (a tuple) place `index` */
     JPY_SRC_ATTR,   /* attribute `key` of the parent itself, in its dict or a slot, see `how` */
     JPY_SRC_TYPE,   /* what the MRO of the type `obj` has under `key` */
-    JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple */
+    JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple; below 0: from its end */
     JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict */
     JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__,
                        3 __name__ */
@@ -61,6 +61,11 @@ static inline bool jpy_same_double(double a, double b) {
     memcpy(&x, &a, sizeof x);
     memcpy(&y, &b, sizeof y);
     return x == y;
+}
+
+/* The place of an item among n; not below n, or below 0: there is none. */
+static inline Py_ssize_t jpy_item_at(int64_t index, Py_ssize_t n) {
+    return (Py_ssize_t)(index < 0 ? index + n : index);
 }
 
 typedef struct jpy_any_dim { /* may be any size above 1, the one of axis `of` of that slot's tensor

@@ -88,7 +88,7 @@ static bool reads(const jpy_src *s, PyObject *const *slots, place at) {
         key = at.key;
         break;
     case JPY_SRC_ITEM:
-        return up == at.holder && !at.key && s->index == at.index;
+        return up == at.holder && !at.key && jpy_item_at(s->index, Py_SIZE(up)) == at.index;
     case JPY_SRC_ATTR:
     case JPY_SRC_KEY:
         break;
@@ -157,8 +157,9 @@ static int add_parts(const writing *w, const jpy_src *read, PyObject *path, cons
         const jpy_src *of_item = NULL;
         for (size_t k = 0; read && k < w->e->guards.srcs.n && !of_item; k++) {
             const jpy_src *s = w->e->guards.srcs.data[k];
-            if (s->parent == read && (dict ? s->kind == JPY_SRC_KEY && same_key(s->key, key)
-                                           : s->kind == JPY_SRC_ITEM && s->index == (int64_t)i))
+            if (s->parent == read &&
+                (dict ? s->kind == JPY_SRC_KEY && same_key(s->key, key)
+                      : s->kind == JPY_SRC_ITEM && jpy_item_at(s->index, r->n) == (Py_ssize_t)i))
                 of_item = s;
         }
         if (dict && (r->items[i]->kind != JPY_MAKE_CONST || !PyUnicode_Check(key))) {

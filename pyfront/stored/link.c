@@ -88,6 +88,8 @@ bool jpy_src_readable(const jpy_src *s, const jpy_call *call) {
         return s->parent && s->key && PyUnicode_CheckExact(s->key);
     case JPY_SRC_KEY:
         return s->parent && s->key && (jpy_by_value(s->key) || jpy_tensor_check(s->key));
+    case JPY_SRC_ITEM:
+        return s->parent;
     default:
         return s->parent && s->index >= 0;
     }

@@ -292,6 +292,22 @@ jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a) {
     jcv_refuse(c, "an operator on %s", jcv_describe(a));
 }
 
+/* How many items a container has.  Of a real one that is as it was nothing else is assumed. */
+static Py_ssize_t length_of(jcv *c, jcv_av *a) {
+    bool dict = a->kind == AV_PY && PyDict_CheckExact(a->py);
+    bool real = dict || (a->kind == AV_PY && (PyList_CheckExact(a->py) || PyTuple_Check(a->py)));
+    if (real && a->src && !jcv_standing_for(c, a->py)) {
+        a->src->checks |= JPY_CHECK_LEN;
+        a->src->number = dict ? PyDict_GET_SIZE(a->py) : Py_SIZE(a->py);
+        return (Py_ssize_t)a->src->number;
+    }
+    jcv_av **items;
+    unsigned n;
+    if (!jcv_native_items(c, a, &items, &n))
+        jcv_refuse(c, "len() of %s", jcv_describe(a));
+    return n;
+}
+
 int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
     switch (a->kind) {
     case AV_SCALAR:
@@ -304,8 +320,11 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
         return -1;
     case AV_TUPLE:
         return a->n > 0;
-    case AV_LIST:
     case AV_DICT:
+        if (a->origin) /* it has the pairs alone that were asked for */
+            return length_of(c, a) > 0;
+        return c->slots.data[a->slot]->n > 0;
+    case AV_LIST:
         return c->slots.data[a->slot]->n > 0;
     case AV_TENSOR: {
         jcv_val *v = jcv_tensor_val(c, a->py);
@@ -339,18 +358,8 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
     default:
         jcv_refuse(c, "the truth of %s", jcv_describe(a));
     }
-    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py))) {
-        jcv_av **items;
-        unsigned n;
-        if (PyDict_CheckExact(a->py)) {
-            a->src->checks |= JPY_CHECK_LEN;
-            a->src->number = PyDict_GET_SIZE(a->py);
-            return PyDict_GET_SIZE(a->py) > 0;
-        }
-        if (!jcv_items(c, a, &items, &n))
-            jcv_refuse(c, "the truth of %s", jcv_describe(a));
-        return n > 0;
-    }
+    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py)))
+        return length_of(c, a) > 0;
     PyTypeObject *t = Py_TYPE(a->py);
     bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
                  (t->tp_as_mapping && t->tp_as_mapping->mp_length) ||
@@ -361,8 +370,6 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
 }
 
 jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
-    jcv_av **items;
-    unsigned n;
     if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
         return jcv_scalar(c, jcv_seq_count(c, x));
     if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
@@ -378,7 +385,5 @@ jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
     if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
         !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py))
         jcv_refuse(c, "len() of %s", jcv_describe(x));
-    if (!jcv_native_items(c, x, &items, &n))
-        jcv_refuse(c, "len() of %s", jcv_describe(x));
-    return jcv_take(c, PyLong_FromLong((long)n));
+    return jcv_take(c, PyLong_FromSsize_t(length_of(c, x)));
 }

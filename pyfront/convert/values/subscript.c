@@ -310,12 +310,13 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         return jcv_call1(c, jcv_getattr(c, o, jpy_names.class_getitem), i);
     if (jcv_is_inert(o) && jcv_is_inert(i))
         return jcv_take(c, PyObject_GetItem(o->py, i->py));
-    if (o->kind == AV_PY && PyList_CheckExact(o->py) && i->kind == AV_PY && PyLong_Check(i->py) &&
-        o->src && !jcv_standing_for(c, o->py)) {
+    if (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py)) &&
+        i->kind == AV_PY && PyLong_Check(i->py) && o->src && !jcv_standing_for(c, o->py)) {
         long k = jcv_long(c, i);
-        if (k >= 0 && k < PyList_GET_SIZE(o->py)) /* nothing is assumed about the length */
-            return jcv_wrap(c, PyList_GET_ITEM(o->py, k),
-                            jpy_src_get(c->guards, JPY_SRC_ITEM, o->src, NULL, NULL, k));
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ITEM, o->src, NULL, NULL, k);
+        PyObject *item = s ? jpy_src_read(s, o->py, c->call) : NULL;
+        if (item) /* nothing is assumed about the length, nor about other items */
+            return jcv_wrap(c, item, s);
     }
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_RANGE ||
                     (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_Check(o->py)));
