@@ -105,9 +105,6 @@ template <class C> static __global__ void weigh_grad(slice a, i64 rows) {
     }
 }
 
-static unsigned rows_grid(i64 rows) { return (unsigned)(rows < 65535 * 8 ? rows : 65535 * 8); }
-static int threads_for(i64 n) { return n <= 64 ? 32 : n <= 256 ? 64 : n <= 2048 ? 128 : 256; }
-
 /* A matrix of every member of the batch. */
 struct mat {
     char *p;
@@ -218,14 +215,6 @@ static slice slice_at(const job &j, const jn_kargs *k, unsigned mask, i64 first,
     return a;
 }
 
-#define BY_DTYPE(e, dtype, kernel, grid, block, ...)                                               \
-    do {                                                                                           \
-        if ((dtype) == JANUS_F64)                                                                  \
-            JN_LAUNCH_SYNC(e, kernel<double>, grid, block, __VA_ARGS__);                           \
-        else                                                                                       \
-            JN_LAUNCH_SYNC(e, kernel<float>, grid, block, __VA_ARGS__);                            \
-    } while (0)
-
 static job job_of(const jn_kargs *k, unsigned query) {
     job j;
     j.e = exec_of(k);
@@ -245,7 +234,7 @@ static void weights(const job &j, const slice &a, int dtype, const mat &q, const
     i64 rows = (i64)j.t.batch * a.n;
     multiply(j, a.n, a.s, j.t.e, rows_from(q, a.first), flipped(key), w, false);
     if (rows && !j.e->error)
-        BY_DTYPE(j.e, dtype, weigh, rows_grid(rows), threads_for(a.s), a, rows);
+        BY_DTYPE(JN_LAUNCH_SYNC, j.e, dtype, weigh, rows_grid(rows), threads_for(a.s), a, rows);
 }
 
 /* ---- by cuDNN -----------------------------------------------------------------------------------
@@ -429,7 +418,8 @@ static void run_attention_grad(const jn_kargs *k) {
         multiply(j, t.s, t.v, n, flipped(w), dys, dv, first > 0);
         multiply(j, n, t.s, t.v, dys, flipped(v), dw, false);
         if (!j.e->error)
-            BY_DTYPE(j.e, dtype, weigh_grad, rows_grid(rows), threads_for(a.s), a, rows);
+            BY_DTYPE(JN_LAUNCH_SYNC, j.e, dtype, weigh_grad, rows_grid(rows), threads_for(a.s), a,
+                     rows);
         multiply(j, n, t.e, t.s, dw, key, rows_from(dq, first), false);
         multiply(j, t.s, t.e, n, flipped(dw), rows_from(q, first), dk, first > 0);
     }

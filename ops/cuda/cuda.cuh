@@ -68,6 +68,22 @@ static inline unsigned grid_for(i64 n, int per_block = JN_BLOCK) {
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (n);                              \
          i += (i64)gridDim.x * blockDim.x)
 
+/* Launches K<float> or K<double> by a dtype. */
+#define BY_DTYPE(launch, e, dtype, kernel, grid, block, ...)                                       \
+    do {                                                                                           \
+        if ((dtype) == JANUS_F64)                                                                  \
+            launch(e, kernel<double>, grid, block, __VA_ARGS__);                                   \
+        else                                                                                       \
+            launch(e, kernel<float>, grid, block, __VA_ARGS__);                                    \
+    } while (0)
+
+static inline unsigned rows_grid(i64 rows) {
+    return (unsigned)(rows < 65535 * 8 ? rows : 65535 * 8);
+}
+static inline int threads_for(i64 n) {
+    return n <= 64 ? 32 : n <= 256 ? 64 : n <= 2048 ? 128 : 256;
+}
+
 /* ---- dtypes -------------------------------------------------------------------------------------
  */
 

@@ -20,8 +20,8 @@ size_t jn_cuda_workspace(const jn_sig *sig);
 size_t jn_cuda_reduce_workspace(const jn_sig *sig); /* ops/cuda/reduce.cu */
 size_t jn_cuda_sum_like_workspace(const jn_sig *sig);
 size_t jn_cuda_loss_workspace(const jn_sig *sig); /* ops/cuda/nn.cu */
-size_t jn_cuda_layer_norm_grad_workspace(const jn_sig *sig);
 size_t jn_cuda_pair_workspace(const jn_sig *sig);
+size_t jn_cuda_layer_norm_grad_workspace(const jn_sig *sig);          /* ops/cuda/norm.cu */
 size_t jn_cuda_add_slices_workspace(const jn_sig *sig);               /* ops/cuda/index.cu */
 size_t jn_cuda_attention_workspace(const jn_sig *sig, bool backward); /* ops/cuda/attention.cu */
 

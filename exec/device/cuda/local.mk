@@ -8,6 +8,7 @@ JN_CU_SOURCES = \
 	ops/cuda/index.cu \
 	ops/cuda/linear.cu \
 	ops/cuda/nn.cu \
+	ops/cuda/norm.cu \
 	ops/cuda/optim.cu \
 	ops/cuda/pool.cu \
 	ops/cuda/reduce.cu \
@@ -31,6 +32,7 @@ noinst_HEADERS += \
 	ops/cuda/libs.h \
 	ops/cuda/lt_api.h \
 	ops/cuda/product.cuh \
+	ops/cuda/registers.cuh \
 	tests/cuda/check.h \
 	tests/cuda/emulate.cuh \
 	$(NULL)
