@@ -30,6 +30,14 @@ static void release_bound(region *r) {
         Py_CLEAR(r->bound[i]);
 }
 
+/* What the node keeps of what the call had, for calling the function again: nothing with a
+ * `__del__`, which would run when the history is used up and not when the program lets go of it.
+ * What stands for it passes no guard. */
+static PyObject *kept_of(PyObject *o) {
+    bool told = Py_TYPE(o)->tp_finalize || Py_TYPE(o)->tp_del;
+    return Py_NewRef(told && !jpy_tensor_check(o) ? Py_NotImplemented : o);
+}
+
 static bool bind_again(region *r, PyObject *const *slots) {
     size_t n = r->e->inputs.n;
     r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->writes);
@@ -40,7 +48,8 @@ static bool bind_again(region *r, PyObject *const *slots) {
         const jpy_input *in = &r->e->inputs.data[i];
         if (!in->used)
             continue;
-        r->bound[i] = Py_NewRef(slots[in->slot]);
+        r->bound[i] =
+            in->kind == JANUS_KIND_TENSOR ? Py_NewRef(slots[in->slot]) : kept_of(slots[in->slot]);
         if (in->kind == JANUS_KIND_TENSOR)
             r->writes[i] = jpy_writes_to(r->bound[i]);
     }
@@ -416,7 +425,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
               bind_again(r, slots) && ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
               (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
-        PyTuple_SET_ITEM(r->args, i, Py_NewRef(call->args[i]));
+        PyTuple_SET_ITEM(r->args, i, kept_of(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
         const jpy_tracked *in = &x->in.data[i];
         r->n_in = i + 1;

@@ -142,3 +142,65 @@ def test_variables_hold(context, bind):
         assert hits or kind not in ("a number", "nothing")
         if (which + i) % 2:
             assert outcome(context, bind, kind, "rarely")[0] == expected, kind
+
+
+TAPES = {"argument": ("f(o, x)", "f(make(), x)"), "keyword": ("f(x, o)", "f(x, o=make())"), "global": ("f(x)", "from_global(f, x)"), "attribute": ("f(h, x)", "from_attribute(f, x)")}
+
+
+@pytest.mark.parametrize("how", TAPES)
+def test_a_tape_has_tensors_alone(how):
+    """What a call was made with dies where the program lets go of it, though its results have a history."""
+    signature, call = TAPES[how]
+    text = f"""
+log, o = [], None
+
+class Finalized:
+    def __init__(self):
+        self.w = janus.ones(3, requires_grad=True)
+        self.next = None
+    def __del__(self):
+        log.append('finalizer')
+
+class Plain:
+    pass
+
+h = Plain()
+
+def make():
+    o = Finalized()
+    o.next = Finalized()
+    return o
+
+def from_global(f, x):
+    global o
+    o = make()
+    y = f(x)
+    o = None
+    return y
+
+def from_attribute(f, x):
+    h.o = make()
+    y = f(h, x)
+    h.o = None
+    return y
+
+def {signature}:
+    return (x * {'h.o' if how == 'attribute' else 'o'}.w * {'h.o' if how == 'attribute' else 'o'}.next.w).sum()
+
+def run(f, x):
+    loss = {call}
+    log.append('called')
+    loss.backward()
+    log.append('differentiated')
+"""
+    seen = []
+    for decorate in (lambda f: f, lambda f: janus.function(f, verify="never", measure=False)):
+        names, out = names_of(text, janus=janus), []
+        f = decorate(names["f"])
+        for _ in range(5):
+            names["log"].clear()
+            names["run"](f, janus.ones(3))
+            out.append(list(names["log"]))
+        seen.append(out)
+    assert seen[0] == seen[1]
+    assert f.stats()["graph"] >= 3
