@@ -312,8 +312,9 @@ static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, b
 /* No entry takes the call, which will be run without a graph. */
 static void learn(jpy_function *f, const jpy_call *call, jpy_discarded discarded) {
     f->met_slow = 0;
-    if (f->entries.n && !discarded && f->next_try <= LEARNT_FROM)
-        jpy_entry_learn(f, f->entries.data[0], call);
+    bool teaches = !discarded && f->next_try <= LEARNT_FROM;
+    for (size_t i = 0; i < f->entries.n && teaches; i++)
+        teaches = !jpy_entry_learn(f, f->entries.data[i], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
      * convert for: after a refusal, or a graph that was good for no call, the next try comes before
      * the call */

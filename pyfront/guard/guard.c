@@ -327,7 +327,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
 }
 
-static bool call_holds(const jpy_guards *g, const jpy_call *call) {
+bool jpy_guards_called_so(const jpy_guards *g, const jpy_call *call) {
     Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
     if (call->n_pos != g->n_pos || n_kw != (g->kwnames ? PyTuple_GET_SIZE(g->kwnames) : 0) ||
         g->grad_mode != jpy_grad_enabled() || g->autocast != jpy_autocast_word)
@@ -424,7 +424,7 @@ static bool tensors_hold(const jpy_guards *g, PyObject *const *slots, bool alias
 }
 
 int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
-    if (!call_holds(g, call))
+    if (!jpy_guards_called_so(g, call))
         return 1;
     if (JN_UNLIKELY(g->suspect != NULL)) {
         const jpy_src *s = g->suspect;
@@ -483,7 +483,7 @@ static void add_dims(PyObject *dims, const jpy_src *s, PyObject *v) {
 
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
                         PyObject *lengths, PyObject *dims) {
-    if (!call_holds(g, call))
+    if (!jpy_guards_called_so(g, call))
         return;
     PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
     for (size_t i = 0; slots && i < g->srcs.n; i++) {

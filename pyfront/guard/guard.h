@@ -205,6 +205,8 @@ void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
 /* Adds a source to those that must be different objects; false: out of memory. */
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot);
+/* Whether a call has as many arguments and as many by the same names, in the same modes. */
+bool jpy_guards_called_so(const jpy_guards *g, const jpy_call *call);
 /* suspect.c: `s` was the first to fail; whether it does again (g->suspect is set). */
 void jpy_guards_failed(jpy_guards *g, const jpy_src *s);
 bool jpy_suspect_fails(jpy_guards *g, const jpy_call *call, PyObject **slots);

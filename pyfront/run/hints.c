@@ -119,7 +119,9 @@ static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths) 
     }
 }
 
-void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
+bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
+    if (!jpy_guards_called_so(&e->guards, call))
+        return false;
     PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
     if (numbers && lengths && dims)
         jpy_guards_failing(&e->guards, call, numbers, lengths, dims);
@@ -142,6 +144,7 @@ void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     Py_XDECREF(numbers);
     Py_XDECREF(lengths);
     PyErr_Clear();
+    return true;
 }
 
 /* `free`: with JANUS_SPECIALISE=0 it is true unless it was tried. */

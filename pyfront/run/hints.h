@@ -46,7 +46,8 @@ bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than);
 /* An entry's run was discarded. */
 void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
 
-/* After a miss: what differs is not assumed in the next conversion (hints.c). */
-void jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
+/* After a miss: what differs is not assumed in the next conversion (hints.c).  false: e is for
+ * calls in another mode, or with other arguments by name, and says nothing of this one. */
+bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call);
 
 #endif
