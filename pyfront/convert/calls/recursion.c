@@ -76,18 +76,40 @@ static jcv_rec_fn *learn_fn(jcv *c, jcv_frame *fr, unsigned n) {
     return f;
 }
 
+/* Whether what the calls of a recursion differ in is a part of a module: a tree that it has made.
+ */
+static bool is_fixed(const jcv *c, jcv_av *const *args, unsigned n) {
+    bool any = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (args[i]->kind == AV_HOST)
+            return false;
+        if (args[i]->kind != AV_PY || !args[i]->src || jcv_number_kind(args[i]))
+            continue;
+        if (!jcv_in_module(c, args[i]->src))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* It is not to be a SubGraph in this attempt. */
+static bool unrolls(const jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
+    return c->f->unrolls && (!fr->func || is_fixed(c, args, n));
+}
+
 /* A function that earlier conversions found to be recursive, where it gets an object of another
  * tree: what of it comes first, a leaf, says little of the next one.  NULL: it is not. */
 static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     jcv_rec_fn x = {.func = fr->func, .def = fr->def, .self_key = self_of(fr)};
     x.n_params = n;
     x.by_value = jcv_alloc(c, n + 1);
-    if (!jcv_varies(c) || (!fr->func && c->f->unrolls) || !jcv_was_recursive(c, &x))
+    if (!jcv_varies(c) || unrolls(c, fr, args, n) || !jcv_was_recursive(c, &x))
         return NULL;
     for (unsigned i = 0; i < n; i++)
         if (x.by_value[i] && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i])) {
             jcv_rec_fn *f = learn_fn(c, fr, n);
             c->f->recurs_inside = c->f->recurs_inside || !fr->func;
+            c->f->recurs_fixed = c->f->recurs_fixed || is_fixed(c, args, n);
             memcpy(f->by_value, x.by_value, n);
             return f;
         }
@@ -299,8 +321,8 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
 }
 
 /* Starts again where the function of `fr` runs already. */
-static void look_for_recursion(jcv *c, jcv_frame *fr, unsigned n) {
-    enum { MAX_OTHERS = 8 };
+static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsigned n) {
+    enum { MAX_OTHERS = 8, MOST_UNROLLED = 256 };
     unsigned others = 0;
     for (jcv_frame *x = c->frame; x; x = x->caller) {
         if (x->func != fr->func || x->def != fr->def || !same_self(self_of(x), self_of(fr)))
@@ -311,7 +333,11 @@ static void look_for_recursion(jcv *c, jcv_frame *fr, unsigned n) {
             continue;
         }
         c->f->recurs_inside = c->f->recurs_inside || !fr->func;
-        if (!fr->func && c->f->unrolls)
+        bool fixed = is_fixed(c, args, n);
+        c->f->recurs_fixed = c->f->recurs_fixed || fixed;
+        if (fr->func && fixed && c->f->unrolls && ++c->unrolled > MOST_UNROLLED)
+            jcv_refuse(c, "a recursion over many objects of a module");
+        if (c->f->unrolls && (!fr->func || fixed))
             return;
         learn_fn(c, fr, n);
         restart(c, "a recursion was found");
@@ -374,7 +400,7 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     if (!f)
         f = known_before(c, fr, args, n);
     if (!f) {
-        look_for_recursion(c, fr, n);
+        look_for_recursion(c, fr, args, n);
         return NULL;
     }
     jcv_instance *in = find_instance(c, f, fr, args, n);

@@ -217,6 +217,7 @@ struct jcv {
     JN_VEC(jcv_rec *) places; /* roots that have a slot */
     uint32_t draws;           /* counts uses of the random generator */
     unsigned inside;          /* containers that are gone through, one in another */
+    unsigned unrolled;        /* calls of recursions that are no SubGraphs */
     bool any_dims;            /* results may have unknown dims */
     int image;                /* 1 or 2: dims that vary are symbols (dims.c); 0: none do */
     bool asks_images;         /* refused for want of one: a size that only the run knows */

@@ -319,7 +319,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     jpy_entry *e = NULL;
     f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
-    f->recurs_inside = false;
+    f->recurs_inside = f->recurs_fixed = false;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
@@ -335,8 +335,10 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         if (!e)
             jpy_note(f, "no sizes that the run decides: %s", why);
     }
-    if (!e && f->recurs_inside) {
-        jpy_note(f, "functions made inside are unrolled: %s", reason);
+    if (!e && (f->recurs_inside || f->recurs_fixed)) {
+        jpy_note(f, "%s unrolled: %s",
+                 f->recurs_inside ? "functions made inside are" : "the tree of a module is",
+                 reason);
         f->unrolls = true;
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
         f->unrolls = false;

@@ -347,6 +347,8 @@ jcv_av *jcv_set(jcv *c, jcv_av *const *items, unsigned n);
 jcv_av *jcv_dict(jcv *c);
 /* What reading a real object gives: guarded as far as its kind needs. */
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src);
+/* Whether what a source is, is a part of a module, as a tree that it has made. */
+bool jcv_in_module(const jcv *c, const jpy_src *s);
 /* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
  * NULL when it has none (graph values). Kept by c. */
 PyObject *jcv_object(jcv *c, jcv_av *a);

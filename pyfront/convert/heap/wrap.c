@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/methods/methods.h"
 #include "pyfront/run/run.h"
 
 static bool singleton(PyObject *o) {
@@ -201,6 +202,28 @@ static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
     return jcv_scalar(c, v);
 }
 
+/* The innermost module that a source leads through, or is; *out: what the source is now. */
+static const jpy_src *module_of(const jcv *c, const jpy_src *s, PyObject **out) {
+    PyObject *up = NULL;
+    const jpy_src *of = s->parent ? module_of(c, s->parent, &up) : NULL;
+    *out = s->parent && !up ? NULL : jpy_src_read(s, up, c->call);
+    return *out && jpy_module_check(*out) ? s : of;
+}
+
+bool jcv_in_module(const jcv *c, const jpy_src *s) {
+    PyObject *value;
+    return module_of(c, s, &value) != NULL;
+}
+
+/* A number or list of an object that a module has, where trees of modules are unrolled. */
+static bool of_fixed_tree(const jcv *c, const jpy_src *s) {
+    PyObject *value;
+    if (!c->f->unrolls || !c->f->recurs_fixed || !s->parent)
+        return false;
+    const jpy_src *of = module_of(c, s->parent, &value);
+    return of && of != s->parent;
+}
+
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     if (jpy_tensor_check(o)) {
         if (jcv_is_proxy(c, o)) {
@@ -214,7 +237,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     }
     if (!src)
         return jcv_py(c, o, NULL);
-    bool any_length = (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o) > 0 &&
+    bool fixed = of_fixed_tree(c, src);
+    bool any_length = !fixed && (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o) > 0 &&
                       jpy_hint_length(c->f, src, PyList_CheckExact(o));
     if (any_length) { /* none stays apart */
         src->checks |= JPY_CHECK_SOME;
@@ -230,7 +254,7 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         int overflow = 0;
         if (PyLong_CheckExact(o))
             PyLong_AsLongLongAndOverflow(o, &overflow);
-        if (!overflow && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
+        if (!overflow && !fixed && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
             jpy_hint_number(c->f, src))
             return input_scalar(c, o, src);
         src->checks |= JPY_CHECK_CONST;
