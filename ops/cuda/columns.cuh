@@ -17,7 +17,7 @@ struct column_plan {
     int width, threads, splits;
 };
 
-enum { COLUMN_BLOCKS = 264, COLUMN_SPLITS = 64, COLUMN_ROWS = 256, COLUMN_UNROLL = 8 };
+enum { COLUMN_BLOCKS = 264, COLUMN_SPLITS = 64, COLUMN_ROWS = 256 };
 
 static inline column_plan columns_of(i64 rows, i64 cols) {
     column_plan q = {rows, cols, rows, 1, 256, 1};
@@ -43,6 +43,7 @@ static inline size_t columns_workspace(i64 rows, i64 cols, int sums) {
 
 /*
  * A functor F of N sums in C has
+ *     enum { together }                               rows whose loads are under way at once
  *     bool none()                                     nothing is to be done at all
  *     auto column(i64 col)                            what `read` wants to know of a column
  *     void read(column, i64 row, C *v)                N numbers to add
@@ -62,27 +63,27 @@ static __global__ void __launch_bounds__(1024) add_columns(F f, column_plan q, C
         sum[k] = 0;
     if (col < q.cols) {
         const auto at = f.column(col);
-        for (r += ty; r + (COLUMN_UNROLL - 1) * lanes < end; r += COLUMN_UNROLL * lanes) {
-            C v[COLUMN_UNROLL][N];
+        for (r += ty; r + (F::together - 1) * lanes < end; r += F::together * lanes) {
+            C v[F::together][N];
             JN_UNROLL
-            for (int u = 0; u < COLUMN_UNROLL; u++)
+            for (int u = 0; u < F::together; u++)
                 f.read(at, r + u * lanes, v[u]);
             JN_UNROLL
-            for (int u = 0; u < COLUMN_UNROLL; u++)
+            for (int u = 0; u < F::together; u++)
                 for (int k = 0; k < N; k++)
                     sum[k] = wrapping_add(sum[k], v[u][k]);
         }
         if (r < end) {
-            C v[COLUMN_UNROLL][N];
+            C v[F::together][N];
             JN_UNROLL
-            for (int u = 0; u < COLUMN_UNROLL; u++) {
+            for (int u = 0; u < F::together; u++) {
                 for (int k = 0; k < N; k++)
                     v[u][k] = 0;
                 if (r + u * lanes < end)
                     f.read(at, r + u * lanes, v[u]);
             }
             JN_UNROLL
-            for (int u = 0; u < COLUMN_UNROLL; u++)
+            for (int u = 0; u < F::together; u++)
                 for (int k = 0; k < N; k++)
                     sum[k] = wrapping_add(sum[k], v[u][k]);
         }
@@ -110,6 +111,7 @@ static __global__ void __launch_bounds__(1024) add_columns(F f, column_plan q, C
 
 /* The sums of the splits, with F's way of writing. */
 template <class C, int N, class F> struct split_columns {
+    enum { together = 8 };
     F f;
     const C *part;
     i64 cols;

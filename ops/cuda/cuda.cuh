@@ -29,7 +29,9 @@ extern "C" {
 #ifndef JN_CUDA_EMULATED
 #define JN_UNROLL_8 _Pragma("unroll 8")
 #define JN_UNROLL _Pragma("unroll")
+#define JN_NO_UNROLL _Pragma("unroll 1")
 #else
+#define JN_NO_UNROLL
 #define JN_UNROLL_8
 #define JN_UNROLL
 #endif
@@ -338,6 +340,8 @@ static inline bool present(const jn_kargs *k, unsigned i) {
 /* Offset in v of the element with row-major number i. */
 static __device__ __forceinline__ i64 offset_of(const dview &v, i64 i) {
     i64 o = 0;
+    /* a division is long */
+    JN_NO_UNROLL
     for (int d = v.rank - 1; d >= 0; d--) {
         o += i % v.d[d] * v.s[d];
         i /= v.d[d];

@@ -18,8 +18,7 @@ const jn_dev_api *jn_cuda_api(void);
 /* Scratch bytes the kernel of a signature wants (ops/cuda/workspace.c). */
 size_t jn_cuda_workspace(const jn_sig *sig);
 size_t jn_cuda_reduce_workspace(const jn_sig *sig); /* ops/cuda/reduce.cu */
-size_t jn_cuda_sum_like_workspace(const jn_sig *sig);
-size_t jn_cuda_loss_workspace(const jn_sig *sig); /* ops/cuda/nn.cu */
+size_t jn_cuda_loss_workspace(const jn_sig *sig);   /* ops/cuda/nn.cu */
 size_t jn_cuda_pair_workspace(const jn_sig *sig);
 size_t jn_cuda_layer_norm_grad_workspace(const jn_sig *sig);          /* ops/cuda/norm.cu */
 size_t jn_cuda_add_slices_workspace(const jn_sig *sig);               /* ops/cuda/index.cu */

@@ -230,6 +230,7 @@ static bool in_registers(jn_dev_exec *e, const norm_args &a, bool grad) {
 /* Gradients of layer_norm's weight and bias, position by position, of each batch by itself; columns
  * are the positions of all batches.  S: how x and dy are stored, M: mean and invstd. */
 template <class C, class S, class M> struct position_columns {
+    enum { together = 8 };
     const S *x, *dy;
     const M *mean, *invstd;
     i64 mean_s, invstd_s, inner, each; /* each: rows of a batch */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions.  Few elements per result: a thread per result.  Many: a block per result.  Few
- * results of very many elements: several blocks per result, each leaving a state in the workspace,
- * and a second kernel that combines the states.  Every order is fixed by the sizes alone.
+ * Reductions.  Few elements per result: some lanes of a warp per result.  Many: a block per result.
+ * Few results of very many elements: several blocks per result, each leaving a state in the
+ * workspace, and a second kernel that combines the states.  Sums of what lies side by side go down
+ * columns (columns.cuh).  Every order is fixed by dims and strides alone.
  */
 #include "ops/cuda/columns.cuh"
 
@@ -11,7 +12,8 @@ extern "C" {
 }
 
 enum { SUM, MEAN, PROD, MAX, MIN, ANY, ALL, LSE, VAR, NORM, ARGMAX, ARGMIN };
-enum { MANY = 64, SPLIT_FROM = 1 << 15, SPLIT_MAX = 64 };
+/* LANES_MOST: of elements, where lanes do; SPLIT_EACH: elements of a block, at least */
+enum { LANES_MOST = 1024, SPLIT_EACH = 1 << 12, SPLIT_BLOCKS = 528, SPLIT_MAX = 256 };
 
 /* What a part of the elements comes to: a sum, an extreme, (sum, shift), (mean, m2), with a count;
  * for arg kinds `at` is the position of the best. */
@@ -144,116 +146,16 @@ template <int K, class C> static __device__ __forceinline__ C finish(const state
 struct reduce_args {
     dview x, keep, inner; /* keep, inner: dims and strides of x */
     i64 n_out, n_in;
+    /* where `inner` is runs of one stride, and small enough: S of the kernels is not char */
+    unsigned run;
+    i64 run_step, step;
     char *y, *y2; /* y2: positions (max_dim); arg kinds write positions to y */
-    int y_dtype, splits;
+    int y_dtype, splits, lanes;
     double p;
     void *states;
+    bool accumulate;      /* sums are added to y */
+    const uint32_t *stop; /* where it stands not at 0, nothing is done */
 };
-
-template <int K, class C>
-static __device__ __forceinline__ void write(const reduce_args &a, i64 o, const state<C> &s) {
-    if (K == ARGMAX || K == ARGMIN) {
-        if (!a.y2) {
-            store_i(a.y, o, a.y_dtype, s.at);
-        } else {
-            store_as<C>(a.y, o, a.y_dtype, s.a);
-            ((i64 *)a.y2)[o] = s.at;
-        }
-    } else {
-        store_as<C>(a.y, o, a.y_dtype, finish<K, C>(s, (C)a.p));
-    }
-}
-
-template <int K, class C>
-static __device__ __forceinline__ state<C> element(const reduce_args &a, i64 base, i64 i) {
-    return of_element<K, C>(load_as<C>(a.x.p, base + offset_of(a.inner, i), a.x.dtype), i, (C)a.p);
-}
-
-template <int K, class C> static __global__ void by_thread(reduce_args a) {
-    JN_EACH(o, a.n_out) {
-        i64 base = offset_of(a.keep, o);
-        state<C> s = nothing<K, C>();
-        for (i64 i = 0; i < a.n_in; i++)
-            s = merge<K, C>(s, element<K, C>(a, base, i), (C)a.p);
-        write<K, C>(a, o, s);
-    }
-}
-
-template <int K, class C> static __device__ __forceinline__ state<C> block_merge(state<C> s, C p) {
-    __shared__ state<C> part[JN_BLOCK];
-    __syncthreads();
-    part[threadIdx.x] = s;
-    __syncthreads();
-    for (unsigned m = blockDim.x / 2; m > 0; m /= 2) {
-        if (threadIdx.x < m)
-            part[threadIdx.x] = merge<K, C>(part[threadIdx.x], part[threadIdx.x + m], p);
-        __syncthreads();
-    }
-    return part[0];
-}
-
-/* Grid: results in x, splits in y. */
-template <int K, class C> static __global__ void by_block(reduce_args a) {
-    for (i64 o = blockIdx.x; o < a.n_out; o += gridDim.x) {
-        i64 base = offset_of(a.keep, o), each = (a.n_in + a.splits - 1) / a.splits;
-        i64 begin = (i64)blockIdx.y * each, end = begin + each < a.n_in ? begin + each : a.n_in;
-        state<C> s = nothing<K, C>();
-        for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x)
-            s = merge<K, C>(s, element<K, C>(a, base, i), (C)a.p);
-        s = block_merge<K, C>(s, (C)a.p);
-        if (threadIdx.x == 0) {
-            if (a.splits == 1)
-                write<K, C>(a, o, s);
-            else
-                ((state<C> *)a.states)[o * a.splits + blockIdx.y] = s;
-        }
-    }
-}
-
-template <int K, class C> static __global__ void combine(reduce_args a) {
-    JN_EACH(o, a.n_out) {
-        const state<C> *part = (const state<C> *)a.states + o * a.splits;
-        state<C> s = part[0];
-        for (int i = 1; i < a.splits; i++)
-            s = merge<K, C>(s, part[i], (C)a.p);
-        write<K, C>(a, o, s);
-    }
-}
-
-static int splits_for(i64 n_out, i64 n_in) {
-    i64 s = n_in / SPLIT_FROM;
-    if (s > SPLIT_MAX)
-        s = SPLIT_MAX;
-    return n_out >= 256 || s < 2 ? 1 : (int)s;
-}
-
-template <int K, class C> static void launch(jn_dev_exec *e, reduce_args &a) {
-    if (a.n_out == 0)
-        return;
-    if (a.n_in < MANY ||
-        (a.n_out >= 4096 && a.n_in < 1024 && a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1)) {
-        JN_LAUNCH(e, (by_thread<K, C>), grid_for(a.n_out), JN_BLOCK, a);
-        return;
-    }
-    a.splits = splits_for(a.n_out, a.n_in);
-    if (!a.states)
-        a.splits = 1;
-    dim3 grid((unsigned)(a.n_out < 65535 * 8 ? a.n_out : 65535 * 8), (unsigned)a.splits, 1);
-    JN_LAUNCH_SYNC(e, (by_block<K, C>), grid, JN_BLOCK, a);
-    if (a.splits > 1)
-        JN_LAUNCH(e, (combine<K, C>), grid_for(a.n_out), JN_BLOCK, a);
-}
-
-template <int K, bool INTS> static void launch_as(const jn_kargs *k, reduce_args &a) {
-    if (a.x.dtype == JANUS_F64) {
-        launch<K, double>(exec_of(k), a);
-    } else if (is_float(a.x.dtype)) {
-        launch<K, float>(exec_of(k), a);
-    } else {
-        if constexpr (INTS)
-            launch<K, i64>(exec_of(k), a);
-    }
-}
 
 /* Neighbours that one stride does for become one dim; dims of one element go. */
 static void merge_dims(dview *v) {
@@ -270,6 +172,245 @@ static void merge_dims(dview *v) {
         }
     }
     v->rank = n;
+}
+
+template <int K, class C>
+static __device__ __forceinline__ void store_result(const reduce_args &a, i64 o,
+                                                    const state<C> &s) {
+    if (K == ARGMAX || K == ARGMIN) {
+        if (!a.y2) {
+            store_i(a.y, o, a.y_dtype, s.at);
+        } else {
+            store_as<C>(a.y, o, a.y_dtype, s.a);
+            ((i64 *)a.y2)[o] = s.at;
+        }
+    } else {
+        C v = finish<K, C>(s, (C)a.p);
+        if (K == SUM && a.accumulate)
+            v = wrapping_add(load_as<C>(a.y, o, a.y_dtype), v);
+        store_as<C>(a.y, o, a.y_dtype, v);
+    }
+}
+
+/* S: how x is stored, where elements are found by `run`; char: any dtype and dims. */
+template <int K, class C, class S>
+static __device__ __forceinline__ state<C> element(const reduce_args &a, i64 base, i64 i) {
+    if constexpr (sizeof(S) > 1) {
+        unsigned q = (unsigned)i / a.run, r = (unsigned)i - q * a.run;
+        return of_element<K, C>(
+            fetch((const S *)a.x.p, base + q * a.run_step + r * a.step, a.x.dtype), i, (C)a.p);
+    } else {
+        return of_element<K, C>(load_as<C>(a.x.p, base + offset_of(a.inner, i), a.x.dtype), i,
+                                (C)a.p);
+    }
+}
+static __device__ __forceinline__ bool stopped(const reduce_args &a) { return a.stop && *a.stop; }
+
+/* The state of elements `begin`, begin + by, ... before `end`, whose loads are under way together.
+ */
+template <int K, class C, class S>
+static __device__ __forceinline__ state<C> of_some(const reduce_args &a, i64 base, i64 begin,
+                                                   i64 end, i64 by) {
+    enum { TOGETHER = sizeof(S) > 1 ? 4 : 1 };
+    state<C> s = nothing<K, C>();
+    i64 i = begin;
+    for (; i + (TOGETHER - 1) * by < end; i += TOGETHER * by) {
+        state<C> e[TOGETHER];
+        JN_UNROLL
+        for (int u = 0; u < TOGETHER; u++)
+            e[u] = element<K, C, S>(a, base, i + u * by);
+        JN_UNROLL
+        for (int u = 0; u < TOGETHER; u++)
+            s = merge<K, C>(s, e[u], (C)a.p);
+    }
+    JN_NO_UNROLL
+    for (; i < end; i += by)
+        s = merge<K, C>(s, element<K, C, S>(a, base, i), (C)a.p);
+    return s;
+}
+
+/* Merges with the state of the lane whose number differs in the bit m; the lower lane's comes
+ * first.
+ */
+template <int K, class C>
+static __device__ __forceinline__ state<C> merge_lanes(const state<C> &s, int m, C p) {
+    state<C> o;
+    o.a = __shfl_xor_sync(0xffffffffu, s.a, m);
+    o.b = __shfl_xor_sync(0xffffffffu, s.b, m);
+    o.n = __shfl_xor_sync(0xffffffffu, s.n, m);
+    o.at = __shfl_xor_sync(0xffffffffu, s.at, m);
+    return threadIdx.x & (unsigned)m ? merge<K, C>(o, s, p) : merge<K, C>(s, o, p);
+}
+
+/* a.lanes threads of a warp per result, a power of 2. */
+template <int K, class C, class S> static __global__ void by_lanes(reduce_args a) {
+    if (stopped(a))
+        return;
+    unsigned lanes = (unsigned)a.lanes, lane = threadIdx.x % lanes;
+    i64 each = 32 / lanes, all = (i64)gridDim.x * (blockDim.x / 32) * each;
+    i64 first = ((i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * each;
+    for (; first < a.n_out; first += all) {
+        i64 o = first + threadIdx.x % 32 / lanes;
+        state<C> s = nothing<K, C>();
+        if (o < a.n_out)
+            s = of_some<K, C, S>(a, offset_of(a.keep, o), lane, a.n_in, lanes);
+        for (unsigned m = lanes / 2; m > 0; m /= 2)
+            s = merge_lanes<K, C>(s, (int)m, (C)a.p);
+        if (o < a.n_out && lane == 0)
+            store_result<K, C>(a, o, s);
+    }
+}
+
+/* Thread 0 gets the merged states of the block. */
+template <int K, class C> static __device__ __forceinline__ state<C> block_merge(state<C> s, C p) {
+    __shared__ state<C> part[32];
+    JN_NO_UNROLL
+    for (int m = 16; m > 0; m /= 2)
+        s = merge_lanes<K, C>(s, m, p);
+    __syncthreads(); /* part may still be read by the call before */
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = s;
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return s;
+    JN_NO_UNROLL
+    for (unsigned w = 1; w < blockDim.x / 32; w++)
+        s = merge<K, C>(s, part[w], p);
+    return s;
+}
+
+/* Grid: results in x, splits in y. */
+template <int K, class C, class S> static __global__ void by_block(reduce_args a) {
+    if (stopped(a))
+        return;
+    for (i64 o = blockIdx.x; o < a.n_out; o += gridDim.x) {
+        i64 each = (a.n_in + a.splits - 1) / a.splits;
+        i64 begin = (i64)blockIdx.y * each, end = begin + each < a.n_in ? begin + each : a.n_in;
+        state<C> s =
+            of_some<K, C, S>(a, offset_of(a.keep, o), begin + threadIdx.x, end, blockDim.x);
+        s = block_merge<K, C>(s, (C)a.p);
+        if (threadIdx.x == 0) {
+            if (a.splits == 1)
+                store_result<K, C>(a, o, s);
+            else
+                ((state<C> *)a.states)[o * a.splits + blockIdx.y] = s;
+        }
+    }
+}
+
+template <int K, class C> static __global__ void combine(reduce_args a) {
+    if (stopped(a))
+        return;
+    const state<C> *part = (const state<C> *)a.states + (i64)blockIdx.x * a.splits;
+    state<C> s = nothing<K, C>();
+    for (int i = (int)threadIdx.x; i < a.splits; i += (int)blockDim.x)
+        s = merge<K, C>(s, part[i], (C)a.p);
+    s = block_merge<K, C>(s, (C)a.p);
+    if (threadIdx.x == 0)
+        store_result<K, C>(a, blockIdx.x, s);
+}
+
+static int splits_for(i64 n_out, i64 n_in) {
+    i64 s = n_in / SPLIT_EACH, most = SPLIT_BLOCKS / (n_out > 0 ? n_out : 1);
+    s = s < most ? s : most;
+    return s < 2 ? 1 : s > SPLIT_MAX ? SPLIT_MAX : (int)s;
+}
+
+static bool lie_side_by_side(const reduce_args &a) {
+    return a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1;
+}
+
+template <int K, class C, class S> static void launch_some(jn_dev_exec *e, reduce_args &a) {
+    bool across = lie_side_by_side(a) && a.step != 1; /* neighbours are of other results */
+    if (a.n_in < LANES_MOST && (a.n_in < 32 || a.n_out >= (across ? 4096 : 64))) {
+        for (a.lanes = 1; !across && a.lanes < 32 && a.lanes * 4 < a.n_in;)
+            a.lanes *= 2;
+        unsigned grid = grid_for(a.n_out * a.lanes);
+        if (a.lanes == 1)
+            JN_LAUNCH(e, (by_lanes<K, C, S>), grid, JN_BLOCK, a);
+        else
+            JN_LAUNCH_SYNC(e, (by_lanes<K, C, S>), grid, JN_BLOCK, a);
+        return;
+    }
+    a.splits = a.states ? splits_for(a.n_out, a.n_in) : 1;
+    dim3 grid((unsigned)(a.n_out < 65535 * 8 ? a.n_out : 65535 * 8), (unsigned)a.splits, 1);
+    JN_LAUNCH_SYNC(e, (by_block<K, C, S>), grid, a.n_in <= 4096 ? 128 : JN_BLOCK, a);
+    if (a.splits > 1)
+        JN_LAUNCH_SYNC(e, (combine<K, C>), (unsigned)a.n_out, a.splits <= 32 ? 32 : 128, a);
+}
+
+/* Results that lie side by side.  S: how x is stored, where its reduced dims are one dim; else
+ * char.
+ */
+template <int K, class C, class S> struct sum_columns {
+    enum { together = sizeof(S) > 1 ? 8 : 1 };
+    reduce_args a;
+    __device__ bool none() const { return stopped(a); }
+    __device__ i64 column(i64 o) const { return offset_of(a.keep, o); }
+    __device__ void read(i64 at, i64 row, C *v) const {
+        if constexpr (sizeof(S) > 1)
+            *v = (C)fetch((const S *)a.x.p, at + row * a.inner.s[0], a.x.dtype);
+        else
+            *v = load_as<C>(a.x.p, at + offset_of(a.inner, row), a.x.dtype);
+    }
+    __device__ void write(i64 o, const C *sum) const {
+        state<C> s = {*sum, 0, a.n_in, 0};
+        store_result<K, C>(a, o, s);
+    }
+};
+template <int K, class C, class S>
+static void launch_columns(jn_dev_exec *e, const reduce_args &a) {
+    sum_columns<K, C, S> f = {a};
+    run_columns<C, 1>(e, f, a.n_in, a.n_out, a.states);
+}
+
+template <int K, class C> static void launch(jn_dev_exec *e, reduce_args &a) {
+    if (a.n_out == 0)
+        return;
+    merge_dims(&a.keep);
+    merge_dims(&a.inner);
+    if constexpr (K == SUM || K == MEAN) {
+        if (lie_side_by_side(a) && a.n_in >= 16 && a.n_out >= 8) {
+            if constexpr (sizeof(C) == sizeof(float)) {
+                if (a.inner.rank == 1 && a.x.dtype == JANUS_F32)
+                    launch_columns<K, C, float>(e, a);
+                else if (a.inner.rank == 1)
+                    launch_columns<K, C, halves>(e, a);
+                else
+                    launch_columns<K, C, char>(e, a);
+            } else {
+                launch_columns<K, C, char>(e, a);
+            }
+            return;
+        }
+    }
+    if constexpr (sizeof(C) == sizeof(float)) {
+        if (a.inner.rank <= 2 && a.n_in < INT32_MAX) {
+            int r = a.inner.rank;
+            a.run = r ? (unsigned)a.inner.d[r - 1] : 1;
+            a.run = a.run ? a.run : 1;
+            a.step = r ? a.inner.s[r - 1] : 0;
+            a.run_step = r == 2 ? a.inner.s[0] : 0;
+            constexpr bool frequent = K == SUM || K == MEAN || K == MAX || K == MIN;
+            if (a.x.dtype == JANUS_F32)
+                return launch_some<K, C, float>(e, a);
+            if constexpr (frequent)
+                return launch_some<K, C, halves>(e, a);
+            a.step = 0;
+        }
+    }
+    launch_some<K, C, char>(e, a);
+}
+
+template <int K, bool INTS> static void launch_as(const jn_kargs *k, reduce_args &a) {
+    if (a.x.dtype == JANUS_F64) {
+        launch<K, double>(exec_of(k), a);
+    } else if (is_float(a.x.dtype)) {
+        launch<K, float>(exec_of(k), a);
+    } else {
+        if constexpr (INTS)
+            launch<K, i64>(exec_of(k), a);
+    }
 }
 
 /* Splits x's dims into kept and reduced ones. */
@@ -372,86 +513,16 @@ JN_CUDA_SELECT jn_cuda_reduce_axis(const jn_sig *sig) {
     }
 }
 
-/* Room for the states of split reductions: whatever is reduced, at most this. */
+/* Room for the states of split reductions, or for the sums of columns: whatever is reduced, at most
+ * this. */
 extern "C" size_t jn_cuda_reduce_workspace(const jn_sig *sig) {
     i64 n_out = numel_of(sig->out[0]), n_in = numel_of(sig->in[0]) / (n_out > 0 ? n_out : 1);
     int splits = splits_for(n_out, n_in);
-    return splits > 1 ? (size_t)(n_out * splits) * sizeof(state<double>) : 0;
-}
-
-/* ---- sum_like -----------------------------------------------------------------------------------
- */
-
-template <class C>
-static __global__ void sum_into(reduce_args a, bool accumulate, const uint32_t *stop) {
-    if (stop && *stop)
-        return;
-    for (i64 o = blockIdx.x; o < a.n_out; o += gridDim.x) {
-        i64 base = offset_of(a.keep, o);
-        state<C> s = nothing<SUM, C>();
-        for (i64 i = threadIdx.x; i < a.n_in; i += blockDim.x)
-            s = merge<SUM, C>(s, element<SUM, C>(a, base, i), (C)0);
-        s = block_merge<SUM, C>(s, (C)0);
-        if (threadIdx.x == 0)
-            store_as<C>(a.y, o, a.y_dtype,
-                        accumulate ? wrapping_add(load_as<C>(a.y, o, a.y_dtype), s.a) : s.a);
-    }
-}
-
-/* A thread per result: few elements each, of results that do not lie side by side. */
-template <class C>
-static __global__ void sum_into_by_thread(reduce_args a, bool accumulate, const uint32_t *stop) {
-    if (stop && *stop)
-        return;
-    JN_EACH(o, a.n_out) {
-        i64 base = offset_of(a.keep, o);
-        C s = accumulate ? load_as<C>(a.y, o, a.y_dtype) : (C)0;
-        for (i64 i = 0; i < a.n_in; i++)
-            s = wrapping_add(s, load_as<C>(a.x.p, base + offset_of(a.inner, i), a.x.dtype));
-        store_as<C>(a.y, o, a.y_dtype, s);
-    }
-}
-
-/* Results that lie side by side.  S: how x is stored, where its reduced dims are one dim; else
- * char. */
-template <class C, class S> struct sum_columns {
-    reduce_args a;
-    bool accumulate;
-    const uint32_t *stop;
-    __device__ bool none() const { return stop && *stop; }
-    __device__ i64 column(i64 o) const { return offset_of(a.keep, o); }
-    __device__ void read(i64 at, i64 row, C *v) const {
-        if constexpr (sizeof(S) > 1)
-            *v = (C)fetch((const S *)a.x.p, at + row * a.inner.s[0], a.x.dtype);
-        else
-            *v = load_as<C>(a.x.p, at + offset_of(a.inner, row), a.x.dtype);
-    }
-    __device__ void write(i64 o, const C *sum) const {
-        store_as<C>(a.y, o, a.y_dtype,
-                    accumulate ? wrapping_add(load_as<C>(a.y, o, a.y_dtype), *sum) : *sum);
-    }
-};
-template <class C, class S> static void launch_columns(const jn_kargs *k, const reduce_args &a) {
-    jn_dev_exec *e = exec_of(k);
-    sum_columns<C, S> f = {a, k->accumulate, k->accumulate ? e->stop : NULL};
-    run_columns<C, 1>(e, f, a.n_in, a.n_out, k->workspace);
-}
-
-static bool lie_side_by_side(const reduce_args &a) {
-    return a.keep.rank > 0 && a.keep.s[a.keep.rank - 1] == 1;
-}
-
-template <class C, class S> static void launch_sum_like(const jn_kargs *k, const reduce_args &a) {
-    jn_dev_exec *e = exec_of(k);
-    const uint32_t *stop = k->accumulate ? e->stop : NULL;
-    if (lie_side_by_side(a) && a.inner.rank == 1)
-        launch_columns<C, S>(k, a);
-    else if (lie_side_by_side(a) && a.n_in >= MANY)
-        launch_columns<C, char>(k, a);
-    else if (a.n_in < MANY)
-        JN_LAUNCH(e, sum_into_by_thread<C>, grid_for(a.n_out, 64), 64, a, k->accumulate, stop);
-    else
-        JN_LAUNCH_SYNC(e, sum_into<C>, grid_for(a.n_out, 1), JN_BLOCK, a, k->accumulate, stop);
+    size_t states = splits > 1 ? (size_t)(n_out * splits) * sizeof(state<double>) : 0;
+    bool sums = sig->op->id == JN_OP_ID_sum || sig->op->id == JN_OP_ID_mean ||
+                sig->op->id == JN_OP_ID_sum_like;
+    size_t columns = sums ? columns_workspace(n_in, n_out, 1) : 0;
+    return states > columns ? states : columns;
 }
 
 static void run_sum_like(const jn_kargs *k) {
@@ -461,22 +532,9 @@ static void run_sum_like(const jn_kargs *k) {
     for (int i = 0; i < x->rank; i++)
         set[i] = i < lead || y->dims[i - lead] != x->dims[i];
     reduce_args a = split(k, set);
-    if (a.n_out == 0)
-        return;
-    merge_dims(&a.keep);
-    merge_dims(&a.inner);
-    if (a.x.dtype == JANUS_F64)
-        launch_sum_like<double, double>(k, a);
-    else if (a.x.dtype == JANUS_F32)
-        launch_sum_like<float, float>(k, a);
-    else if (is_float(a.x.dtype))
-        launch_sum_like<float, halves>(k, a);
-    else
-        launch_sum_like<i64, char>(k, a);
-}
-extern "C" size_t jn_cuda_sum_like_workspace(const jn_sig *sig) {
-    i64 n_out = numel_of(sig->out[0]);
-    return n_out ? columns_workspace(numel_of(sig->in[0]) / n_out, n_out, 1) : 0;
+    a.accumulate = k->accumulate;
+    a.stop = k->accumulate ? exec_of(k)->stop : NULL;
+    launch_as<SUM, true>(k, a);
 }
 JN_CUDA_SELECT jn_cuda_sum_like(const jn_sig *sig) {
     (void)sig;

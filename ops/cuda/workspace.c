@@ -15,6 +15,7 @@ static int64_t bytes_of(const jn_view *v) {
 size_t jn_cuda_workspace(const jn_sig *sig) {
     switch (sig->op->id) {
     case JN_OP_ID_sum:
+    case JN_OP_ID_sum_like:
     case JN_OP_ID_mean:
     case JN_OP_ID_prod:
     case JN_OP_ID_max:
@@ -29,8 +30,6 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
     case JN_OP_ID_var:
     case JN_OP_ID_norm:
         return jn_cuda_reduce_workspace(sig);
-    case JN_OP_ID_sum_like:
-        return jn_cuda_sum_like_workspace(sig);
     case JN_OP_ID_layer_norm_grad:
         return jn_cuda_layer_norm_grad_workspace(sig);
     case JN_OP_ID_embedding_grad:
