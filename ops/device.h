@@ -119,6 +119,13 @@ typedef struct jn_dev_decision {
     uint32_t *rounds, *stop;
 } jn_dev_decision;
 
+/* Bytes from one place of device memory to another. */
+typedef struct jn_dev_moving {
+    void *to;
+    const void *from;
+    size_t bytes;
+} jn_dev_moving;
+
 typedef struct jn_dev_kernels {
     jn_select_fn select; /* NULL: no kernel */
 } jn_dev_kernels;
@@ -138,6 +145,9 @@ typedef struct jn_dev_module {
     size_t libs_size;
     bool (*libs_new)(void *stream, void *memory, const char **why);
     void (*libs_free)(void *libs);
+    /* Moves of which no destination overlaps a source or destination of another.  NULL: the api's
+     * copies do them one by one. */
+    void (*move_all)(jn_dev_exec *e, const jn_dev_moving *moves, uint32_t n);
     /* Rows of `bytes` bytes from src[i] (device addresses in host memory) one after the other. */
     void (*gather_rows)(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
     /* For captures: the same from addresses on the device, of which the first *count are there;

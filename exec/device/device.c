@@ -152,6 +152,21 @@ janus_status jn_dev_move(jn_device *d, void *to, const void *from, size_t bytes)
     return JANUS_OK;
 }
 
+janus_status jn_dev_move_all(jn_device *d, const jn_dev_moving *moves, uint32_t n) {
+    if (n < 2 || !d->module->move_all) {
+        for (uint32_t i = 0; i < n; i++)
+            JN_TRY(jn_dev_move(d, moves[i].to, moves[i].from, moves[i].bytes));
+        return JANUS_OK;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->exec.error = 0;
+    d->module->move_all(&d->exec, moves, n);
+    int error = d->exec.error ? d->exec.error : d->api->launch_error();
+    pthread_mutex_unlock(&d->lock);
+    return error ? jn_error(JANUS_DEVICE, "copying on the device: %s", d->api->error_text(error))
+                 : JANUS_OK;
+}
+
 janus_status jn_dev_zero(jn_device *d, void *p, size_t bytes) {
     if (bytes)
         DEV_TRY(d, "clearing device memory", d->api->fill(p, 0, bytes, d->stream));
@@ -202,6 +217,13 @@ janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int6
     }
     (*out)->storage->device = d;
     jn_dev_in_use = true;
+    return JANUS_OK;
+}
+
+janus_status jn_dev_over(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims, void *data,
+                         janus_tensor **out) {
+    JN_TRY(janus_tensor_wrap(dtype, rank, dims, NULL, data, NULL, NULL, out));
+    (*out)->storage->device = d;
     return JANUS_OK;
 }
 

@@ -73,6 +73,9 @@ static inline uint64_t jn_dev_precision(const jn_device *d) {
 /* New row-major tensor on the device, NULL: in host memory; uninitialised. */
 janus_status jn_dev_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
                            janus_tensor **out);
+/* The same over device memory that stays somebody else's and outlives the tensor. */
+janus_status jn_dev_over(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims, void *data,
+                         janus_tensor **out);
 /* A row-major host tensor in pinned memory (exec/device/dev_pinned.c), uninitialised, which may be
  * written to by the host once what was sent from it has arrived. */
 janus_status jn_pinned_tensor(jn_device *d, janus_dtype dtype, int rank, const int64_t *dims,
@@ -87,6 +90,8 @@ void jn_dev_pinned_done(jn_device *d);
 janus_status jn_dev_upload(jn_device *d, void *to, const void *from, size_t bytes);
 janus_status jn_dev_download(jn_device *d, void *to, const void *from, size_t bytes);
 janus_status jn_dev_move(jn_device *d, void *to, const void *from, size_t bytes);
+/* Several moves at once. */
+janus_status jn_dev_move_all(jn_device *d, const jn_dev_moving *moves, uint32_t n);
 janus_status jn_dev_zero(jn_device *d, void *p, size_t bytes);
 /* Waits for everything; reports what earlier launches did wrong. */
 janus_status jn_dev_sync(jn_device *d);

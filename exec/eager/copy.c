@@ -211,6 +211,50 @@ janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src) {
     return JANUS_OK;
 }
 
+static bool touch(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y + b_bytes && y < x + a_bytes;
+}
+
+/* Whether the move can wait beside those that do. */
+static bool apart(const jn_copies *c, const jn_dev_moving *m) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        const jn_dev_moving *w = &c->at[i];
+        if (touch(m->to, m->bytes, w->to, w->bytes) || touch(m->to, m->bytes, w->from, w->bytes) ||
+            touch(m->from, m->bytes, w->to, w->bytes))
+            return false;
+    }
+    return true;
+}
+
+janus_status jn_copies_end(jn_copies *c) {
+    uint32_t n = c->n;
+    c->n = 0;
+    return n ? jn_dev_move_all(c->d, c->at, n) : JANUS_OK;
+}
+
+janus_status jn_copies_add(jn_copies *c, janus_tensor *dst, janus_tensor *src) {
+    jn_device *d = dst->storage->device;
+    char *from, *to;
+    if (!d || d != src->storage->device || dst->dtype != src->dtype || !dst->contiguous ||
+        !src->contiguous || dst->numel != src->numel) {
+        JN_TRY(jn_copies_end(c));
+        return jn_tensor_copy(dst, src);
+    }
+    JN_TRY(jn_tensor_data(src, &from));
+    JN_TRY(jn_tensor_data(dst, &to));
+    jn_dev_moving m = {to, from, (size_t)dst->numel * jn_dtype_size((janus_dtype)dst->dtype)};
+    if (!m.bytes || to == from)
+        return JANUS_OK;
+    if (c->n == JN_COPIES || (c->n && c->d != d) || !apart(c, &m))
+        JN_TRY(jn_copies_end(c));
+    if (touch(m.to, m.bytes, m.from, m.bytes))
+        return jn_tensor_copy(dst, src);
+    c->d = d;
+    c->at[c->n++] = m;
+    return JANUS_OK;
+}
+
 janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out) {
     char *p;
     if (dst->storage->device || src->storage->device) {

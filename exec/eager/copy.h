@@ -9,6 +9,17 @@
 janus_status jn_tensor_contiguous(janus_tensor *t, janus_tensor **out);
 /* Copies elements (same dims, any strides, dtype cast as in `cast`). */
 janus_status jn_tensor_copy(janus_tensor *dst, janus_tensor *src);
+/* Copies of which none is needed before the last is asked for: on a device those that can are made
+ * in one launch.  They are made in order where one touches what another writes. */
+enum { JN_COPIES = 256 };
+typedef struct jn_copies {
+    jn_device *d; /* of what waits */
+    uint32_t n;
+    jn_dev_moving at[JN_COPIES];
+} jn_copies;
+/* jn_tensor_copy(dst, src), now or by jn_copies_end; both stay until then. */
+janus_status jn_copies_add(jn_copies *c, janus_tensor *dst, janus_tensor *src);
+janus_status jn_copies_end(jn_copies *c);
 /* What to give jn_tensor_copy() for `src` so that it cannot fail, a new reference: src itself, or
  * its elements cast or in other memory.  On a device copies may fail all the same. */
 janus_status jn_tensor_ready_copy(janus_tensor *dst, janus_tensor *src, janus_tensor **out);

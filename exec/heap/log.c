@@ -37,8 +37,11 @@ static janus_status lend(jn_run *r, jn_tval *v, janus_tensor **out) {
         jn_copy_bytes(jn_tensor_ready_data(*out), v->data, v->shape->bytes);
         return JANUS_OK;
     }
-    if (!r->on->host || !v->data || (v->tensor && !v->dense))
+    if ((!r->on->host && !r->dev) || !v->data || (v->tensor && !v->dense))
         return jn_tval_export(r, v, out);
+    if (r->dev && !v->dense)
+        return jn_dev_over(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims,
+                           v->data, out);
     if (r->mem->given.n && (*out = jn_give_lend(r, v)))
         return JANUS_OK;
     if (!v->dense)

@@ -112,6 +112,7 @@ typedef struct jn_dnn_attention {
 bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a);
 
 /* ops/cuda/rows.cu */
+void jn_cuda_move_all(jn_dev_exec *e, const jn_dev_moving *moves, uint32_t n);
 void jn_cuda_gather_rows(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);
 void jn_cuda_take_rows(jn_dev_exec *e, void *to, const void *table, const void *count,
                        uint32_t rows, size_t bytes);

@@ -3,6 +3,10 @@
  * kernel. */
 #include "ops/cuda/cuda.cuh"
 
+struct alignas(16) quad {
+    uint64_t half[2];
+};
+
 enum { ROWS = 448 }; /* addresses in the parameters of one launch: 3.5 KB of at most 4 */
 struct row_list {
     const char *p[ROWS];
@@ -38,6 +42,64 @@ extern "C" void jn_cuda_gather_rows(jn_dev_exec *e, void *to, void *const *src, 
         int threads = bytes >= 4096 ? 256 : 64;
         JN_LAUNCH(e, gather_rows, some, threads, (char *)to + (size_t)at * bytes, list, (i64)bytes,
                   (bits & 15) == 0);
+    }
+}
+
+/* Moves of any sizes in one launch: a block for each CHUNK bytes, found by its number among the
+ * first blocks of the moves. */
+enum { MOVES = 128, CHUNK = 1 << 14 };
+struct move_list {
+    char *to[MOVES];
+    const char *from[MOVES];
+    i64 bytes[MOVES];
+    unsigned first[MOVES + 1];
+};
+
+static __global__ void move_all(move_list list, int n) {
+    int low = 0, high = n - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (list.first[middle] <= blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    i64 begin = (i64)(blockIdx.x - list.first[low]) * CHUNK, bytes = list.bytes[low] - begin;
+    char *to = list.to[low] + begin;
+    const char *from = list.from[low] + begin;
+    if (bytes > CHUNK)
+        bytes = CHUNK;
+    i64 done = 0;
+    uintptr_t bits = (uintptr_t)to | (uintptr_t)from;
+    if ((bits & 15) == 0) {
+        for (i64 i = threadIdx.x; i < bytes / 16; i += blockDim.x)
+            ((quad *)to)[i] = ((const quad *)from)[i];
+        done = bytes / 16 * 16;
+    } else if ((bits & 3) == 0) {
+        for (i64 i = threadIdx.x; i < bytes / 4; i += blockDim.x)
+            ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+        done = bytes / 4 * 4;
+    }
+    for (i64 i = done + threadIdx.x; i < bytes; i += blockDim.x)
+        to[i] = from[i];
+}
+
+extern "C" void jn_cuda_move_all(jn_dev_exec *e, const jn_dev_moving *moves, uint32_t n) {
+    for (uint32_t at = 0; at < n; at += MOVES) {
+        int some = n - at < MOVES ? (int)(n - at) : (int)MOVES;
+        move_list list;
+        unsigned blocks = 0;
+        memset(&list, 0, sizeof list);
+        for (int i = 0; i < some; i++) {
+            list.to[i] = (char *)moves[at + i].to;
+            list.from[i] = (const char *)moves[at + i].from;
+            list.bytes[i] = (i64)moves[at + i].bytes;
+            list.first[i] = blocks;
+            blocks += (unsigned)((moves[at + i].bytes + CHUNK - 1) / CHUNK);
+        }
+        list.first[some] = blocks;
+        if (blocks)
+            JN_LAUNCH(e, move_all, blocks, 256, list, some);
     }
 }
 

@@ -282,17 +282,17 @@ static int finish_item(jpy_writes *w, jpy_write *x) {
     return 0;
 }
 
-static int finish_store(const jpy_write *x) {
+static int finish_store(jn_copies *copies, const jpy_write *x) {
     if (jn_tensor_is_rows(x->value))
         jn_tensor_store_rows(x->target, x->value);
-    else if (jn_tensor_copy(x->target, x->value) != JANUS_OK)
+    else if (jn_copies_add(copies, x->target, x->value) != JANUS_OK)
         return -1;
     x->target->storage->version += !x->uncounted;
     x->target->storage->unseen += x->uncounted;
     return 0;
 }
 
-static int finish(jpy_writes *w, jpy_write *x) {
+static int finish(jpy_writes *w, jn_copies *copies, jpy_write *x) {
     switch (x->kind) {
     case JPY_WRITE_ATTR:
         return finish_attr(w, x);
@@ -315,15 +315,28 @@ static int finish(jpy_writes *w, jpy_write *x) {
         ((jpy_tensor *)x->o)->requires_grad = x->v == Py_True;
         return 0;
     case JPY_WRITE_STORE:
-        return finish_store(x);
+        return finish_store(copies, x);
     }
     return -1;
 }
 
+/* Whether a write may come between copies of elements that have not been made yet: it runs nobody's
+ * code, who might look at them. */
+static bool is_plain(const jpy_write *x) {
+    return x->kind == JPY_WRITE_STORE || x->kind == JPY_WRITE_GRAD || x->kind == JPY_WRITE_FLAG;
+}
+
 void jpy_writes_finish(jpy_writes *w) {
-    for (size_t i = 0; i < w->all.n; i++)
-        if (finish(w, &w->all.data[i]) < 0)
+    jn_copies copies;
+    copies.n = 0;
+    for (size_t i = 0; i < w->all.n; i++) {
+        jpy_write *x = &w->all.data[i];
+        if (!is_plain(x))
+            (void)jn_copies_end(&copies); /* a device failed: nothing of it is left to be done */
+        if (finish(w, &copies, x) < 0)
             PyErr_Clear(); /* another thread was there while text was printed, or a device failed */
+    }
+    (void)jn_copies_end(&copies);
 }
 
 void jpy_writes_free(jpy_writes *w) {

@@ -757,3 +757,29 @@ assert not p.events
 def test_a_profile_has_the_device_s_stream(on_device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     on_device(STREAM)
+
+
+def test_what_a_step_writes_is_moved_together(on_device):
+    on_device("""
+sizes = [(k * 977) % 20000 + 1 for k in range(140)]
+def made():
+    return [janus.zeros(n).cuda() for n in sizes], janus.zeros(40, 3).cuda(), [janus.arange(5.0).cuda() + k for k in range(3)]
+def write(x, tensors, rows, turned):
+    for k, t in enumerate(tensors):
+        t.copy_(x[:t.shape[0]] + k)
+    for k in range(40):
+        rows[k].copy_(x[k:k + 3] * 2)
+    first = turned[0] * 1
+    turned[0].copy_(turned[1])
+    turned[1].copy_(turned[2])
+    turned[2].copy_(first)
+    turned[0][1:].copy_(turned[0][:-1] * 1)
+    return x.sum()
+f, ours, theirs = janus.function(write, measure=False), made(), made()
+for k in range(5):
+    x = janus.rand(20001).cuda() + k
+    close(f(x, *ours), write(x, *theirs))
+    for a, b in zip([*ours[0], ours[1], *ours[2]], [*theirs[0], theirs[1], *theirs[2]]):
+        assert (a.cpu() == b.cpu()).all(), (k, a.shape)
+assert f.stats()["graph"] >= 3, f.stats()
+""")

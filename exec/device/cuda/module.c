@@ -32,6 +32,7 @@ const jn_dev_module *janus_cuda_module(void) {
                               .workspace = jn_cuda_workspace,
                               .libs_new = jn_cuda_libs_new,
                               .libs_free = jn_cuda_libs_free,
+                              .move_all = jn_cuda_move_all,
                               .gather_rows = jn_cuda_gather_rows,
                               .take_rows = jn_cuda_take_rows,
                               .give_rows = jn_cuda_give_rows,
