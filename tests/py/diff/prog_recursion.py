@@ -638,7 +638,9 @@ def a_batch_of_trees_large_enough_for_lanes(function, log):
         f([tree(5, k) for k in range(8)] + [wrong] + [tree(5, k) for k in range(8)])
     except IndexError:
         log("no such word")
-    log(f([tree(5, k) for k in range(16)]), net.inner.weight[::9, ::7], seen)
+    loss = f([tree(5, k) for k in range(16)])
+    # on a device the IndexError comes when its flags are read, which is some trees later or others
+    log(loss, net.inner.weight[::9, ::7], seen if loss.device.type == "cpu" else seen[:80] + seen[-16:])
 
 
 class Word:
