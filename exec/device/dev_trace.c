@@ -334,8 +334,17 @@ static void *real(const launcher *l, const void *p) {
     return at == SIZE_MAX ? (void *)p : l->arena + at;
 }
 
+/* Kernels look at the abort word where they write what outlives the run: what lies in the capture's
+ * arena does not, and a library may write it, which knows nothing of the word. */
+static const uint32_t *stop_of(const launcher *l, const void *to) {
+    return jn_trace_offset(l->t, to) == SIZE_MAX ? l->stop : NULL;
+}
+
 static void call(const launcher *l, const trace_op *o, jn_dev_exec *e) {
     jn_kargs k = o->k;
+    e->stop = NULL;
+    for (unsigned i = 0; i < k.n_out && !e->stop; i++)
+        e->stop = stop_of(l, k.out[i].data);
     for (unsigned i = 0; i < k.n_in; i++)
         ((jn_view *)k.in)[i].data = real(l, k.in[i].data);
     for (unsigned i = 0; i < k.n_out; i++)
@@ -378,6 +387,7 @@ static janus_status launch_one(const launcher *l, const trace_op *o, void *strea
         d->module->gather_rows(&e, real(l, o->to), o->src, o->n, o->bytes);
         break;
     case SUM:
+        e.stop = stop_of(l, o->to);
         d->module->sum_rows(&e, real(l, o->to), real(l, o->from), o->numel, o->n, o->step,
                             o->dtype);
         break;
