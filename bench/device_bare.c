@@ -305,9 +305,11 @@ static void convolution(jn_device *d, dnn *n, const conv_case *k) {
         n->data[0] = jn_tensor_ready_data(c.in[0].t);
         n->data[1] = jn_tensor_ready_data(c.in[1].t);
         n->data[2] = jn_tensor_ready_data(y);
-        if (describe(n, k))
-            run(&c, k->name, "cuDNN");
-        else
+        char library[40]; /* what the library's search took: of f32 6 and 7 are Winograd's */
+        if (describe(n, k)) {
+            snprintf(library, sizeof library, "cuDNN (algorithm %d)", n->best.algorithm);
+            run(&c, k->name, library);
+        } else
             printf("%-34s cuDNN called bare does not do it\n", k->name);
     }
     release(&c, y);
