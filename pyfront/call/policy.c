@@ -101,7 +101,9 @@ static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
     bool first = !p->ns;
     if (first || ns < p->ns)
         p->ns = ns;
-    if (first || op_ns < p->op_ns)
+    /* of the largest calls alone: what a graph takes may grow faster than what it has to do */
+    bool largest = (double)ops * ALIKE >= (double)p->most;
+    if (first || (double)ops > ALIKE * (double)p->most || (largest && op_ns < p->op_ns))
         p->op_ns = op_ns;
     if (first || ops < p->few)
         p->few = ops;
@@ -112,6 +114,25 @@ static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
 }
 
 static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
+
+/* What a call of so many ops (`ratio` of which are one of CPython's) takes, between the smallest
+ * and the largest ones that were met. */
+static double between(const jpy_pace *p, double ratio, double ops) {
+    double few = (double)p->few / ratio, most = (double)p->most / ratio;
+    double small = (double)p->ns, large = p->op_ns * (double)p->most;
+    return most > few ? small + (large - small) * (ops - few) / (most - few) : small;
+}
+
+/* The share where neither the smallest nor the largest calls of both kinds are alike; 0: the ones
+ * are all larger than the others. */
+static double share_between(const jpy_pace *graph, const jpy_pace *plain, double ratio) {
+    double few = fmax((double)graph->few / ratio, (double)plain->few);
+    double most = fmin((double)graph->most / ratio, (double)plain->most);
+    double all = (double)graph->ops / ratio + (double)plain->ops;
+    double mean = fmax(few, fmin(most, all / (graph->calls + plain->calls)));
+    double p = between(plain, 1, mean);
+    return few <= most && p > 0 ? between(graph, ratio, mean) / p : 0;
+}
 
 /* What a graph's calls take of the time of CPython's, each at its fastest; 0: that is not known.
  * Of calls that differ in how much they have to do, as ops tell, large ones are compared by ops;
@@ -134,6 +155,8 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
         double p = (1 - large) * (double)plain->ns + large * plain->op_ns * (double)plain->most;
         return large < 1 ? g / p : graph->op_ns * ratio / plain->op_ns;
     }
+    if (!by_time && t->n >= TIMED_RUNS && graph->few && few > 0)
+        return share_between(graph, plain, ratio);
     return by_time ? (double)graph->ns / (double)plain->ns : 0;
 }
 

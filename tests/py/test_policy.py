@@ -4,6 +4,7 @@ the machine may be busy; minima are compared."""
 import itertools
 import json
 import os
+import random
 import sys
 import threading
 import time
@@ -386,3 +387,22 @@ def test_of_calls_that_a_slow_graph_would_take_few_are_asked(clock, pays, slow):
         for k in range(60):
             call(x, False), call(x, True)
     assert max(noticed) > 1 and max(noticed) < 40, noticed
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("graph, pays", [(lambda n: 20 + 20 * n, False), (lambda n: 160 - 10 * n, True), (lambda n: 60, True), (lambda n: 150, False)])
+def test_what_grows_otherwise_than_the_number_of_ops(clock, graph, pays, seed):
+    """A graph whose ops take longer the more there are pays in small calls only; both kinds are met in sizes as they come."""
+    def f(x, y, rounds):
+        for _ in range(rounds):
+            x = (x * y).tanh()
+        return x
+
+    rng, g, x = random.Random(seed), janus.function(f, measure=True, regions=False), janus.ones(3)
+    for _ in range(300):
+        n = rng.randrange(3, 13)
+        clock(100, graph(n), 10)
+        g(x, x, n)
+    s = g.stats()
+    assert (s["slow"] > 0 or s["resting"]) != pays, janus.explain(g)
+    assert (s["graph"] >= 200) == pays, janus.explain(g)
