@@ -28,6 +28,7 @@ noinst_HEADERS += \
 	ops/cuda/cuda.cuh \
 	ops/cuda/dnn_api.h \
 	ops/cuda/dnn_graph.h \
+	ops/cuda/elementwise.cuh \
 	ops/cuda/kernels.h \
 	ops/cuda/libs.h \
 	ops/cuda/lt_api.h \
