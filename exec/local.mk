@@ -39,6 +39,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/chain_build.c \
 	exec/kernels/chain_program.c \
 	exec/kernels/chain_run.c \
+	exec/kernels/dev_chain.c \
 	exec/kernels/pace.c \
 	exec/kernels/replay.c \
 	exec/kernels/specialise.c \

@@ -16,7 +16,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_DEV_ABI = 6 };
+enum { JN_DEV_ABI = 7 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -126,6 +126,24 @@ typedef struct jn_dev_moving {
     size_t bytes;
 } jn_dev_moving;
 
+/*
+ * Elementwise ops that run as one kernel, f32: what a step computes is rounded as its own kernel
+ * would.  Values are numbered: the chain's operands from 0 on, the results of steps from
+ * JN_CHAIN_OPERANDS on.  Operands of the call have the dims of its result, in strides 0 where they
+ * are broadcast; offsets and the number of elements are below 2^31.  The last step is the result.
+ */
+enum { JN_CHAIN_OPERANDS = 10, JN_CHAIN_STEPS = 24, JN_CHAIN_IN = 3 };
+typedef struct jn_dev_step {
+    uint16_t op; /* its id */
+    uint8_t n_in;
+    uint8_t in[JN_CHAIN_IN]; /* values */
+    const void *attrs;
+} jn_dev_step;
+typedef struct jn_dev_chain {
+    uint32_t n;
+    jn_dev_step step[JN_CHAIN_STEPS];
+} jn_dev_chain;
+
 typedef struct jn_dev_kernels {
     jn_select_fn select; /* NULL: no kernel */
 } jn_dev_kernels;
@@ -138,6 +156,9 @@ typedef struct jn_dev_module {
     const jn_dev_api *api;
     const jn_dev_kernels *rows; /* by op id */
     size_t (*workspace)(const jn_sig *sig);
+    /* The kernel that runs chains, if they may have this op with these operands; its attrs are a
+     * jn_dev_chain.  NULL: there are no chains. */
+    jn_select_fn chain;
     void (*launch)(jn_kernel_fn kernel, const jn_kargs *k); /* NULL: it is called as it is */
     /* Handles of the vendor's libraries in `memory` of libs_size zeroed bytes; false and a text in
      * *why where they are not found.  libs_free leaves the memory to its owner.  NULL: it uses

@@ -162,6 +162,10 @@ janus_status jn_place_temporaries(const jn_seginst *inst, jn_variant *v);
 /* exec/kernels/chain.c: fills v->chains, order and inside; the nodes are made. */
 janus_status jn_find_chains(jn_seginst *inst, jn_variant *v);
 
+/* exec/kernels/dev_chain.c: nodes that a device runs as one become the last of them; the others are
+ * skipped, and what they compute is inside. */
+janus_status jn_join_nodes(jn_seginst *inst, jn_variant *v);
+
 /* Where the data of a tile's operands is: per input, scalar and value of the segment. */
 typedef struct jn_operands {
     char **input, **scalar, **value;

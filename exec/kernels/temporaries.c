@@ -37,7 +37,7 @@ static void find_last_entries(const jn_seginst *inst, const jn_variant *v, uint3
     const jn_segment *seg = inst->seg;
     for (uint32_t e = 0; e < n_entries(inst, v); e++)
         for (uint32_t m = 0; m < n_nodes_of(inst, v, e); m++) {
-            const jn_segnode *n = &seg->nodes[node_of(inst, v, e, m)];
+            const jn_segnode *n = v->nodes[node_of(inst, v, e, m)].n;
             for (uint32_t k = 0; k < n->n_out; k++)
                 if (last[n->value[k]] < e)
                     last[n->value[k]] = e;
@@ -74,7 +74,7 @@ static bool place_value(placer *p, uint32_t node, uint32_t k, uint32_t entry) {
     const jn_segvalue *sv = &p->inst->values[value];
     if (sv->output >= 0 || vn->acc >= 0 || p->v->goes_to[value] >= 0 || p->v->inside[value])
         return true;
-    bool alone = n_nodes_of(p->inst, p->v, entry) == 1;
+    bool alone = n_nodes_of(p->inst, p->v, entry) == 1 && vn->n == n; /* and stands for no others */
     if (k == 0 && (n->op->flags & JN_OP_INPLACE0) && n->in[0].kind == JN_SRC_NODE &&
         vn->mode == JN_V_CALL && alone) {
         uint32_t a = seg->nodes[n->in[0].index].value[n->in[0].index_out];

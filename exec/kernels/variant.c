@@ -257,6 +257,8 @@ static janus_status make(const jn_run *r, jn_seginst *inst, jn_variant_key key, 
     find_direct(&m);
     if (st == JANUS_OK && key.use != JN_FOR_STORES)
         st = jn_find_chains(inst, v);
+    if (st == JANUS_OK && key.use != JN_FOR_STORES)
+        st = jn_join_nodes(inst, v);
     if (st == JANUS_OK)
         st = jn_place_temporaries(inst, v);
     if (st != JANUS_OK) {

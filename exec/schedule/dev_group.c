@@ -119,7 +119,7 @@ static janus_status place_values(jn_dev_rows *w) {
             jn_dev_rows_alias(w, i);
         } else if (v->shape && v->output >= 0) {
             w->data.value[i] = w->task[0]->out[v->output].data;
-        } else if (v->shape) {
+        } else if (v->shape && !w->v->inside[i]) {
             if (!w->r->of_schedule.trace)
                 w->data.value[i] = scratch + w->v->scratch[i] * w->n;
             else if (!(w->data.value[i] = take(w, v->shape->bytes * (w->v->rowed[i] ? w->n : 1))))

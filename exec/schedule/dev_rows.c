@@ -160,8 +160,9 @@ static janus_status write_down(const group *g, jn_dev_rows *w, jn_trace *t, char
         const jn_segvalue *v = &g->inst->values[i];
         if (v->alias)
             jn_dev_rows_alias(w, i);
-        else if (v->shape && !(w->data.value[i] = jn_trace_take(
-                                   t, v->shape->bytes * (w->v->rowed[i] ? g->rows : 1))))
+        else if (v->shape && !w->v->inside[i] &&
+                 !(w->data.value[i] =
+                       jn_trace_take(t, v->shape->bytes * (w->v->rowed[i] ? g->rows : 1))))
             return JN_NO_MEMORY();
     }
     for (uint32_t i = 0; i < seg->n_nodes; i++)

@@ -94,6 +94,10 @@ static janus_status dev_select(const jn_device *d, const jn_sig *sig, jn_kernel_
     return no_kernel(sig, where);
 }
 
+static jn_kernel_fn dev_chain(const jn_device *d, const jn_sig *sig) {
+    return d->module->chain ? d->module->chain(sig) : NULL;
+}
+
 static bool dev_take(jn_device *d, jn_chunk *c) {
     if (jn_dev_pool_take(&d->pool, c->bytes, d->stream, &c->block) != JANUS_OK)
         return false;
@@ -127,6 +131,7 @@ static janus_status dev_group(jn_group *g, jn_ranges *j) {
 
 static const jn_run_device on_device = {.computes = true,
                                         .select = dev_select,
+                                        .chain = dev_chain,
                                         .take = dev_take,
                                         .give_back = dev_give_back,
                                         .put = jn_dev_upload,

@@ -35,6 +35,10 @@ typedef struct jn_run_device {
     janus_status (*select)(const struct jn_device *d, const jn_sig *sig, jn_kernel_fn *kernel,
                            size_t *workspace);
 
+    /* The kernel that runs chains of elementwise ops on the device, if it knows this one
+     * (exec/kernels/dev_chain.c); NULL: none does. */
+    jn_kernel_fn (*chain)(const struct jn_device *d, const jn_sig *sig);
+
     /* Memory of a run: a chunk of c->bytes, and back. */
     bool (*take)(struct jn_device *d, struct jn_chunk *c);
     void (*give_back)(struct jn_device *d, const struct jn_chunk *c);

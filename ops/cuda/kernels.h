@@ -122,6 +122,9 @@ void jn_cuda_sum_rows(jn_dev_exec *e, void *acc, const void *x, int64_t numel, i
                       int64_t step, uint8_t dtype);
 void jn_cuda_nothing(jn_dev_exec *e);
 
+/* ops/cuda/chain.cu */
+jn_kernel_fn jn_cuda_chain(const jn_sig *sig);
+
 /* ops/cuda/branch.cu */
 void jn_cuda_decide(jn_dev_exec *e, const jn_dev_decision *d);
 

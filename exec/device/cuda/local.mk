@@ -3,6 +3,7 @@
 JN_CU_SOURCES = \
 	ops/cuda/attention.cu \
 	ops/cuda/branch.cu \
+	ops/cuda/chain.cu \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
 	ops/cuda/index.cu \

@@ -30,6 +30,7 @@ const jn_dev_module *janus_cuda_module(void) {
                               .title = "CUDA",
                               .rows = rows,
                               .workspace = jn_cuda_workspace,
+                              .chain = jn_cuda_chain,
                               .libs_new = jn_cuda_libs_new,
                               .libs_free = jn_cuda_libs_free,
                               .move_all = jn_cuda_move_all,

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise ops that a device runs as one kernel (exec/kernels/dev_chain.c) have the bits of kernel after kernel."""
+import random
+
+import pytest
+from test_cuda import on_device  # noqa: F401  (a fixture)
+
+ONE = ("{a}.exp()", "-{a}", "F.relu({a})", "F.silu({a})", "F.gelu({a})", "{a}.clamp(-1.0, 0.75)", "{a}.sigmoid()", "{a}.tanh()",
+       "{a}.abs().sqrt()", "({a} * {a} + 1.5).rsqrt()", "F.leaky_relu({a}, 0.3)", "{a}.square()", "{a} + 1e-5", "{a} * 0.3")
+TWO = ("{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / ({b} * {b} + 1.0)", "janus.maximum({a}, {b})", "janus.lerp({a}, {b}, 0.25)")
+SIZES = ((1, 6, 4, 4), (2, 5, 3, 3), (1, 8, 1, 1), (2, 4, 8, 7), (3, 1, 2, 4))
+
+
+def broadcast(a, b):
+    n = max(len(a), len(b))
+    pairs = list(zip((1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b))
+    return tuple(map(max, pairs)) if all(i == j or 1 in (i, j) for i, j in pairs) else None
+
+
+def line(pick, shapes, channels):
+    """An expression and its shape: an op, or a view, of what there is."""
+    a, b, kind = pick.choice(list(shapes)[-8:]), pick.choice(list(shapes)), pick.random()
+    shape = shapes[a]
+    if kind < 0.4:
+        return pick.choice(ONE).format(a=a), shape
+    if kind < 0.5 and shape == (channels,):
+        return f"{a}.reshape(1, -1, 1, 1)", (1, channels, 1, 1)
+    if kind < 0.6 and len(shape) == 4:
+        return f"{a}.transpose(2, 3)", (*shape[:2], shape[3], shape[2])
+    return pick.choice(TWO).format(a=a, b=b), broadcast(shape, shapes[b])
+
+
+def program(seed):
+    pick = random.Random(seed)
+    n, c, h, w = pick.choice(SIZES)
+    args = {"x": (n, c, h, w), "y": (n, c, h, w), "t": (n, c, w, h), "r": (h, 1), "b": (n, 1, 1, 1), "w": (w,), "s": (), "c": (c,),
+            "d": (c,)}
+    shapes, lines = dict(args), []
+    while len(lines) < 4 + seed % 19:
+        text, shape = line(pick, shapes, c)
+        if shape is not None:
+            shapes[f"v{len(lines)}"] = shape
+            lines.append(f"    v{len(lines)} = {text}\n")
+    returned = {len(lines) - 1, pick.randrange(len(lines)), pick.randrange(len(lines))}
+    return (f"def f{seed}({', '.join(args)}):\n{''.join(lines)}    return {', '.join(f'v{i}' for i in sorted(returned))},\n"
+            f"programs.append((f{seed}, {list(args.values())}))\n")
+
+
+@pytest.mark.parametrize("graphs", ["0", "1"])
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_bits_are_those_of_single_kernels(on_device, numerics, graphs):  # noqa: F811
+    first = 100 * (numerics == "fast") + 50 * int(graphs)
+    on_device("programs = []\n" + "".join(map(program, range(first, first + 20))) + f"""
+def same(a, b):
+    a, b = a.cpu(), b.cpu()
+    return a.shape == b.shape and ((a == b) | ((a != a) & (b != b))).all().item()
+with janus.no_grad():
+    for f, shapes in programs:
+        janus.manual_seed(len(f.__name__))
+        args = [janus.randn(*s).cuda() for s in shapes]
+        want = f(*args)
+        g = janus.function(f, measure=False, numerics={numerics!r})
+        for _ in range(4):
+            for a, b in zip(g(*args), want):
+                assert same(a, b), (f.__name__, a, b)
+        assert g.stats()["graph"] >= 2, (f.__name__, g.stats())
+""", JANUS_CUDA_GRAPHS=graphs)
+
+
+def test_a_norm_and_what_follows_it_are_one_kernel(on_device):  # noqa: F811
+    """Two convolutions, each with its norm and activation: a kernel for each of the four, and one for eps."""
+    on_device("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.Conv2d(8, 8, 3, padding=1, bias=False)
+        self.norm_a, self.norm_b = nn.BatchNorm2d(8), nn.BatchNorm2d(8)
+    def forward(self, x):
+        x = F.relu6(self.norm_a(self.a(x)))
+        return F.silu(x + self.norm_b(self.b(x)))
+net = Net().eval().cuda()
+x = janus.randn(2, 3, 8, 8).cuda()
+f = janus.function(net, measure=False)
+with janus.no_grad():
+    for _ in range(6):
+        y = f(x)
+    close(y, net(x))
+s = f.stats()
+assert s["graph"] >= 4 and s["kernels"] <= 5 * s["graph"], s
+""")
