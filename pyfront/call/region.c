@@ -128,11 +128,11 @@ void jpy_regions_end(jpy_function *f, const jpy_regions_timer *x) {
 /* ---- making skeletons ---------------------------------------------------------------------------
  */
 
-/* _make(function of a region, its places) for the regions of `owner`. */
+/* _make(function of a region, its places, nests, partial) for the regions of `owner`. */
 static PyObject *make_region(PyObject *owner, PyObject *args) {
     PyObject *function, *within;
-    int nests;
-    if (!PyArg_ParseTuple(args, "OOp", &function, &within, &nests))
+    int nests, partial;
+    if (!PyArg_ParseTuple(args, "OOpp", &function, &within, &nests, &partial))
         return NULL;
     jpy_function *f = (jpy_function *)owner;
     PyObject *inner = jpy_function_new(function, f->exact, f->checkpoint, f->measure);
@@ -147,6 +147,7 @@ static PyObject *make_region(PyObject *owner, PyObject *args) {
     r->inner->ladder = JPY_RUNG_GRAPH | JPY_RUNG_IMPERATIVE; /* its statements are f's */
     r->inner->of_region = true;
     r->inner->use_regions = r->nests = nests;
+    r->partial = partial;
     r->inner->part_of = f;
     r->cold = f->first;
     r->inner->payer = jpy_regions_payer(f);
@@ -394,10 +395,18 @@ PyObject *jpy_regions_ended(PyObject *result) {
     return result;
 }
 
+/* Whether it does not matter when what variables hold dies that the statements may bind again. */
+static bool variables_are_quiet(const region *r, PyObject *const *args, Py_ssize_t n) {
+    enum { MOST = 64 };
+    bool quiet = true;
+    for (Py_ssize_t i = r->n_in; i < n && quiet; i++)
+        quiet = jpy_holds_quietly(args[i], MOST);
+    return quiet;
+}
+
 /* There is no graph: what the region's function takes, where that may be run and has a skeleton;
  * else None. */
 static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
-    enum { MOST = 64 };
     jpy_function *in = r->inner;
     if (r->cold && r->nests && !in->plan)
         jpy_regions_first(in);
@@ -405,9 +414,8 @@ static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
     if (!r->nests || !in->skeleton || !root_of(r)->near || jpy_traced())
         Py_RETURN_NONE;
     /* what its variables replace would live on in those of this skeleton until it is left */
-    for (Py_ssize_t i = r->n_in; i < n; i++)
-        if (!jpy_holds_quietly(args[i], MOST))
-            Py_RETURN_NONE;
+    if (!variables_are_quiet(r, args, n))
+        Py_RETURN_NONE;
     PyObject *result = jpy_nested_run(in, args, r->n_in);
     r->raised = !result && PyErr_ExceptionMatches(PyExc_UnboundLocalError);
     return result;
@@ -416,9 +424,8 @@ static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
 /* Whether what variables of the skeleton hold, which stand behind what the region takes, may be
  * replaced when all is done: each of them holds it, and so does its argument. */
 static bool replaces_quietly(const region *r, PyObject *const *args, Py_ssize_t n) {
-    enum { HELD = 2 };
-    return n == r->n_in ||
-           jpy_all_die_quietly(args + r->n_in, (size_t)(n - r->n_in), HELD, args, (size_t)r->n_in);
+    return n == r->n_in || jpy_all_die_quietly(args + r->n_in, (size_t)(n - r->n_in),
+                                               JPY_HELD_TWICE, args, (size_t)r->n_in);
 }
 
 static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,
@@ -428,6 +435,8 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
         (void)compared(NULL, false);
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (kwnames || !r->inner || !r->owner || n < r->n_in || !replaces_quietly(r, args, n))
+        Py_RETURN_NONE;
+    if (r->partial && !variables_are_quiet(r, args, n)) /* the graph may not say which it binds */
         Py_RETURN_NONE;
     Py_INCREF(self);
     jpy_function *in = r->inner;
@@ -443,7 +452,10 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
     }
     bool watched;
     uint64_t hits = in->graph;
+    const jpy_let_go outer = jpy_variables;
+    jpy_variables = (jpy_let_go){args + r->n_in, (size_t)(n - r->n_in)};
     PyObject *result = jpy_function_enter(in, &call, &watched);
+    jpy_variables = outer;
     if (in->graph > hits)
         root_of(r)->region_hits += in->graph - hits;
     if (JN_UNLIKELY(jpy_shadow_open != NULL))

@@ -364,6 +364,9 @@ bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const jpy_host *ho
             d.loud = true;
         replaced(&d, x);
     }
+    if (d.asked || d.todo.n) /* with what goes, what variables hold may go */
+        for (size_t i = 0; i < JPY_HELD_TWICE * jpy_variables.n && !d.loud; i++)
+            jpy_goes(&d, jpy_variables.objects[i / JPY_HELD_TWICE]);
     return jpy_dies_quietly(&d);
 }
 

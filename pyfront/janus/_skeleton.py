@@ -236,11 +236,11 @@ class Plan:
 
 class Text:
     """A region: the name of its function, the places of its first and last statement, what else tells it from others,
-    its node, class and code; nests: its function may be run."""
+    its node, class and code; nests: its function may be run; partial: a dead variable may be bound before and not in it."""
 
-    def __init__(self, name, within, key, node, in_class, nests):
+    def __init__(self, name, within, key, node, in_class, nests, partial):
         self.name, self.within, self.key, self.node, self.in_class = name, within, (within, key), node, in_class
-        self.nests = nests
+        self.nests, self.partial = nests, partial
         self.code = None
 
 
@@ -299,16 +299,22 @@ class _Keeps(ast.NodeTransformer):
     def __init__(self, names):
         self.names = names
 
+    def _scope(self, node):
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _scope
+
     def visit_Return(self, node):
         way = getattr(node, "way", RETURN)
-        if way == RETURN:
-            return node
         out, held = [], []
+        left = node.value.elts[1] if way != RETURN else _item(RETURNED, 1)
+        if way == RETURN:  # what it returns is such a pair, of whatever statement
+            out.append(placed(_bind(RETURNED, node.value), node))
         for n in self.names:
             keep = _unless_unbound(_bind(KEPT + n, name_of(n, ast.Load())), _bind(KEPT + n, _item(REGIONS, -1)))
             out.append(placed(keep, node))
             held.append(name_of(KEPT + n, ast.Load()))
-        elements = [ast.Constant(way + NESTED), node.value.elts[1], ast.Tuple(held, ast.Load())]
+        elements = [ast.Constant(way + NESTED), left, ast.Tuple(held, ast.Load())]
         return [*out, placed(ast.Return(ast.Tuple(elements, ast.Load())), node)]
 
     def _other(self, node):
@@ -474,19 +480,19 @@ class _Maker:
         # what an exception leaves, and whether a name is bound, the function of a region cannot say
         nests = not self.guards and sure.union(ins).issuperset(outs)
         function.kept = sorted((names.bound & self.locals) - set(outs))
-        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests))
+        self.texts.append(Text(name, (_place(first), _place(last)), key, function, self.plan.in_class, nests,
+                               not names.surely.issuperset(maybe.intersection(function.kept))))
         # bound here alone, and all of them wherever it ends: all are before it, or none is
         here = bindings_of(group)
         alone = {n for n in replaced & sure if self.bindings[n] == here[n]} if not self.guards else set()
         old = sorted(replaced - before - alone), sorted(alone - before), sorted(replaced & before)
-        dead = sorted((replaced | names.bound.intersection(self.kept)) - set(outs))
-        return self.around(group, number, ins, outs, dead, function.kept, old, ways)
+        return self.around(group, number, ins, outs, function.kept, old, ways)
 
-    def around(self, group, number, ins, outs, dead, kept, old, ways):
-        """The group with the call of its region before it.  dead: variables that nobody reads after it; kept: those that
-        it may bind, which its function hands over as well, if that runs, as does a graph where one of them holds an
-        object; old: three lists of variables that it binds again, each of which may be bound before; of which all or none
-        may; which are."""
+    def around(self, group, number, ins, outs, dead, old, ways):
+        """The group with the call of its region before it.  dead: variables that it may bind and nobody reads after it,
+        which its function hands over as well, if that runs, as does a graph where one of them holds an object, and which
+        are bound then; old: three lists of variables that it binds again, each of which may be bound before; of which all
+        or none may; which are."""
         first = group[0]
         callee = _item(REGIONS, number)
 
@@ -522,7 +528,7 @@ class _Maker:
 
         def take():
             """What the function or graph has left in its variables, but for those that it has not bound."""
-            for i, n in enumerate(kept):
+            for i, n in enumerate(dead):
                 held = ast.Subscript(_item(TAKEN, 2), ast.Constant(i), ast.Load())
                 bound = ast.Compare(held, [ast.IsNot()], [_item(REGIONS, -1)])
                 yield ast.If(bound, [_bind(n, copy.deepcopy(held))], [])
@@ -530,6 +536,9 @@ class _Maker:
         def leave(way):
             if way == RETURN:
                 return [ast.Return(_item(TAKEN, 1))]
+            if way == RETURN + NESTED:  # the variables die in their order
+                value = _bind(RETURNED, _item(TAKEN, 1))
+                return [value, *take(), _bind(TAKEN, ast.Constant(None)), ast.Return(name_of(RETURNED, ast.Load()))]
             taken = [*take(), *unpack()[:bool(outs) + 1]] if way >= NESTED else unpack()
             return taken + {FALL: [], BREAK: [ast.Break()], CONTINUE: [ast.Continue()]}[way % NESTED]
 
@@ -540,8 +549,8 @@ class _Maker:
                 done = [ast.If(ast.Compare(which, [ast.Eq()], [ast.Constant(way)]), leave(way), done)]
             return done
 
-        hit, falls = by_way(sorted(ways)), sorted(way + NESTED for way in ways - {RETURN})
-        if kept and falls:
+        hit, falls = by_way(sorted(ways)), sorted(way + NESTED for way in ways)
+        if dead:
             which = _item(TAKEN, 0)
             hit = [ast.If(ast.Compare(which, [ast.GtE()], [ast.Constant(NESTED)]), by_way(falls), hit)]
         missed = ast.UnaryOp(ast.Not(), name_of(TAKEN, ast.Load()))
@@ -568,7 +577,7 @@ class _Maker:
 
 def dress(function, plan, regions, make, callee, first):
     """The skeleton of a function, None: it has no region and calls nothing.  regions: those it had, by place, is
-    brought up to date; make(function of a region, its places, whether it may run that): a new one; callee(f): what is
+    brought up to date; make(function of a region, its places, whether it may run that, whether it is partial): a new one; callee(f): what is
     called for f; first: it is the first one."""
     code, texts = plan.make(first)
     for gone in set(regions) - {t.key for t in texts}:
@@ -583,7 +592,7 @@ def dress(function, plan, regions, make, callee, first):
             closure = tuple(cells[n] for n in t.code.co_freevars)
             f = types.FunctionType(t.code, function.__globals__, function.__name__, None, closure)
             f.__qualname__, f.__module__ = function.__qualname__, function.__module__
-            regions[t.key] = make(f, t.within, t.nests)
+            regions[t.key] = make(f, t.within, t.nests, t.partial)
     if id(plan.code) in _regions:  # as its frames are called
         names = {"co_name": function.__name__, "co_qualname": function.__qualname__}
         code = code.replace(**{n: v for n, v in names.items() if hasattr(code, n)})

@@ -2,6 +2,8 @@
 /* Whether objects die quietly: see dying.h. */
 #include "pyfront/tensor/tensor.h"
 
+_Thread_local jpy_let_go jpy_variables;
+
 typedef struct jpy_counted { /* an object to which some references go */
     PyObject *o;
     Py_ssize_t left; /* references that stay */

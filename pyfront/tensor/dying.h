@@ -40,6 +40,15 @@ bool jpy_dies_quietly(jpy_dying *d);
 bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
                          PyObject *const *others, size_t n_others);
 
+/* What variables hold that a region binds again once its graph has written: each of `n` objects,
+ * borrowed, with JPY_HELD_TWICE references, by its variable and as an argument. */
+typedef struct jpy_let_go {
+    PyObject *const *objects;
+    size_t n;
+} jpy_let_go;
+enum { JPY_HELD_TWICE = 2 };
+extern _Thread_local jpy_let_go jpy_variables;
+
 /* Most of what programs replace, which has nothing to say: numbers, text, tensors.  What the
  * history of a tensor holds is for the tape to let go of. */
 bool jpy_is_quiet(PyObject *o);

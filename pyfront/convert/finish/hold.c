@@ -152,7 +152,7 @@ static void look(jcv *c, holding *h, jcv_av *a) {
 }
 
 /* What the skeleton's variable gets, as `take()` of janus/_skeleton.py has it: an exception's class
- * where it has no value here. */
+ * where it has no value here, so that it stays what it was. */
 static jpy_recipe *held(jcv *c, jcv_finishing *f, jcv_av *a, bool *any) {
     holding h = {.f = f};
     jpy_recipe *r = jcv_entry_alloc(c, f->e, sizeof *r);
@@ -166,7 +166,7 @@ static jpy_recipe *held(jcv *c, jcv_finishing *f, jcv_av *a, bool *any) {
     r->items = h.found.n ? jcv_entry_alloc(c, f->e, h.found.n * sizeof *r->items) : NULL;
     for (unsigned i = 0; i < r->n; i++)
         r->items[i] = h.found.data[i];
-    *any = *any || h.found.n;
+    *any = *any || h.found.n || unbound;
     return r;
 }
 
