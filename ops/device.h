@@ -130,7 +130,7 @@ typedef struct jn_dev_moving {
  * Elementwise ops that run as one kernel, f32: what a step computes is rounded as its own kernel
  * would.  Values are numbered: the chain's operands from 0 on, the results of steps from
  * JN_CHAIN_OPERANDS on.  Operands of the call have the dims of its result, in strides 0 where they
- * are broadcast; offsets and the number of elements are below 2^31.  The last step is the result.
+ * are broadcast.  The last step is the result.
  */
 enum { JN_CHAIN_OPERANDS = 10, JN_CHAIN_STEPS = 24, JN_CHAIN_IN = 3 };
 typedef struct jn_dev_step {

@@ -8,6 +8,10 @@
  * node that ends it becomes a call of the device's one kernel for chains, whose operands are what
  * the chain reads from memory, each with strides over the dims of the result.
  *
+ * Rows of a group are the first dim of a result, and of what differs from row to row.  How many
+ * they are may change afterwards (patch in exec/kernels/variant.c): strides do not depend on it,
+ * and the dims are the result's own.
+ *
  * Bits are those of node after node: elements are computed by the same functions.
  */
 #include "config.h"
@@ -15,7 +19,6 @@
 #include <string.h>
 
 #include "exec/kernels/chain.h"
-#include "exec/kernels/variant_rows.h"
 #include "graph/base/status.h"
 #include "ops/device.h"
 
@@ -71,8 +74,7 @@ static bool can_join(const joiner *j, uint32_t node) {
             vn->in[i].rank < 0 || jn_op_accept(vn->op, i) == JN_ACCEPT_LIKE)
             return false;
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
-    return jn_view_numel(&vn->out[0]) > 0 && jn_view_numel(&vn->out[0]) <= INT32_MAX &&
-           j->v->on->chain(j->v->dev, &sig) != NULL;
+    return jn_view_numel(&vn->out[0]) > 0 && j->v->on->chain(j->v->dev, &sig) != NULL;
 }
 
 /* The value whose memory an operand is in, or jn_nobody. */
@@ -122,23 +124,12 @@ static bool find_access(const joiner *j, const jn_vnode *vn, const jn_view *v, c
     return true;
 }
 
-/* Offsets have 32 bits. */
-static bool is_near(const joiner *j, const access *at) {
-    int64_t far = 0;
-    for (int d = 0; d < j->y->rank; d++) {
-        int64_t s = at->stride[d] < 0 ? -at->stride[d] : at->stride[d];
-        if (s > INT32_MAX || (far += s * (j->y->dims[d] - 1)) > INT32_MAX)
-            return false;
-    }
-    return true;
-}
-
 static bool add_operand(joiner *j, const jn_src *src, const access *at, uint8_t *out) {
     uint32_t i = 0;
     while (i < j->n_in &&
            !(jn_same_source(&j->src[i], src) && memcmp(&j->in[i], at, sizeof *at) == 0))
         i++;
-    if (i == JN_CHAIN_OPERANDS || !is_near(j, at))
+    if (i == JN_CHAIN_OPERANDS)
         return false;
     if (i == j->n_in) {
         j->src[i] = *src;
@@ -240,7 +231,6 @@ static janus_status make_call(joiner *j, uint32_t first) {
     for (uint32_t i = 0; i < j->n_in; i++, strides += rank) {
         memcpy(strides, j->in[i].stride, (size_t)rank * sizeof *strides);
         in[i] = (jn_view){NULL, j->y->dims, strides, (int16_t)rank, JANUS_F32, false};
-        in[i].contiguous = jn_view_is_dense(&in[i]);
     }
     vn->kernel = j->v->on->chain(j->v->dev, &sig);
     n->in = src;
@@ -291,7 +281,7 @@ static janus_status try_chain(joiner *j, uint32_t end) {
 janus_status jn_join_nodes(jn_seginst *inst, jn_variant *v) {
     const jn_segment *seg = inst->seg;
     joiner j = {.inst = inst, .v = v};
-    if (!v->on->chain || !v->single)
+    if (!v->on->chain)
         return JANUS_OK;
     j.producer = jn_arena_zalloc(&inst->arena, (seg->n_values + 1) * sizeof *j.producer);
     j.readers = jn_arena_zalloc(&inst->arena, (seg->n_values + 1) * sizeof *j.readers);

@@ -280,7 +280,8 @@ static janus_status patch(jn_seginst *inst, jn_variant *v, int64_t n_rows) {
     v->workspace = 0;
     for (uint32_t i = 0; i < inst->seg->n_nodes; i++) {
         jn_vnode *vn = &v->nodes[i];
-        if (vn->mode == JN_V_CALL && vn->out_rowed)
+        bool joined = vn->n != &inst->seg->nodes[i]; /* its kernel takes any number of rows */
+        if (vn->mode == JN_V_CALL && vn->out_rowed && !joined)
             JN_TRY(select_kernel(&m, vn));
         if (vn->workspace > v->workspace)
             v->workspace = vn->workspace;

@@ -27,17 +27,15 @@ struct chain_step {
     double a, b; /* of the attributes */
 };
 struct chain_args {
-    unsigned n, d[JN_MAX_RANK]; /* merged dims, the last one innermost */
+    i64 n, d[JN_MAX_RANK]; /* merged dims, the last one innermost */
     int rank, n_in, n_steps;
-    int s[JN_CHAIN_OPERANDS][JN_MAX_RANK];
+    i64 s[JN_CHAIN_OPERANDS][JN_MAX_RANK];
     const float *p[JN_CHAIN_OPERANDS];
     float *out;
     chain_step step[JN_CHAIN_STEPS];
 };
 
-template <int W> struct alignas(4 * W) lanes {
-    float f[W];
-};
+template <int W> struct alignas(4 * W) lanes { float f[W]; };
 
 template <int W, int OP>
 DEV lanes<W> do_step(const lanes<W> *x, const chain_step &s, const ew_attrs &at) {
@@ -55,30 +53,31 @@ DEV lanes<W> do_step(const lanes<W> *x, const chain_step &s, const ew_attrs &at)
 }
 
 #define CHAIN_OPS(X)                                                                               \
-    X(add) X(sub) X(mul) X(div) X(maximum) X(minimum) X(neg) X(abs) X(exp) X(log) X(log1p)         \
-    X(expm1) X(sqrt) X(rsqrt) X(square) X(reciprocal) X(tanh) X(sigmoid) X(relu) X(gelu) X(silu)   \
-    X(softplus) X(leaky_relu) X(elu) X(erf) X(sign) X(floor) X(ceil) X(round) X(clamp) X(lerp)     \
-    X(tanh_grad) X(sigmoid_grad) X(relu_grad)
+    X(add)                                                                                         \
+    X(sub) X(mul) X(div) X(maximum) X(minimum) X(neg) X(abs) X(exp) X(log) X(log1p) X(expm1)       \
+        X(sqrt) X(rsqrt) X(square) X(reciprocal) X(tanh) X(sigmoid) X(relu) X(gelu) X(silu)        \
+            X(softplus) X(leaky_relu) X(elu) X(erf) X(sign) X(floor) X(ceil) X(round) X(clamp)     \
+                X(lerp) X(tanh_grad) X(sigmoid_grad) X(relu_grad)
 
-template <int W> static __global__ void chain(chain_args a) {
+/* I: of indices. */
+template <int W, class I> static __global__ void chain(chain_args a) {
     lanes<W> value[CHAIN_VALUES];
-    unsigned groups = a.n / W;
-    for (unsigned g = blockIdx.x * blockDim.x + threadIdx.x; g < groups;
-         g += gridDim.x * blockDim.x) {
-        int at[JN_CHAIN_OPERANDS] = {0};
-        unsigned left = g * W;
+    I groups = (I)a.n / W;
+    for (I g = (I)blockIdx.x * blockDim.x + threadIdx.x; g < groups;
+         g += (I)gridDim.x * blockDim.x) {
+        I at[JN_CHAIN_OPERANDS] = {0}, left = g * W;
         for (int d = a.rank - 1; d >= 0; d--) {
-            unsigned q = d ? left / a.d[d] : 0, i = left - q * (d ? a.d[d] : 0);
+            I size = (I)a.d[d], q = d ? left / size : 0, i = left - q * size;
             left = q;
             JN_UNROLL
             for (int k = 0; k < JN_CHAIN_OPERANDS; k++)
-                at[k] += (int)i * a.s[k][d];
+                at[k] += i * (I)a.s[k][d];
         }
         JN_UNROLL
         for (int k = 0; k < JN_CHAIN_OPERANDS; k++) {
             if (k >= a.n_in)
                 continue;
-            const float *p = a.p[k] + at[k];
+            const float *p = a.p[k] + (i64)at[k];
             if (W > 1 && a.s[k][a.rank - 1]) {
                 value[k] = *(const lanes<W> *)p;
                 continue;
@@ -126,9 +125,9 @@ static void merge_dims(chain_args *a, const jn_kargs *k) {
         for (int i = 0; i < a->n_in; i++)
             merge = merge && a->s[i][a->rank - 1] == k->in[i].strides[d] * y->dims[d];
         int to = merge ? a->rank - 1 : a->rank++;
-        a->d[to] = (unsigned)(merge ? a->d[to] * y->dims[d] : y->dims[d]);
+        a->d[to] = merge ? a->d[to] * y->dims[d] : y->dims[d];
         for (int i = 0; i < a->n_in; i++)
-            a->s[i][to] = (int)k->in[i].strides[d];
+            a->s[i][to] = k->in[i].strides[d];
     }
     if (a->rank == 0) {
         a->rank = 1;
@@ -151,6 +150,18 @@ static bool by_fours(const chain_args *a) {
                 return false;
     }
     return true;
+}
+
+/* Whether indices fit into 32 bits. */
+static bool is_small(const chain_args *a) {
+    const i64 most = INT32_MAX;
+    for (int i = 0; i < a->n_in; i++) {
+        i64 far = 0;
+        for (int d = 0; d < a->rank; d++)
+            if (a->s[i][d] < 0 || (far += a->s[i][d] * (a->d[d] - 1)) > most)
+                return false;
+    }
+    return a->n <= most;
 }
 
 static void take_steps(chain_args *a, const jn_dev_chain *c) {
@@ -177,11 +188,19 @@ static void take_steps(chain_args *a, const jn_dev_chain *c) {
     }
 }
 
+template <int W> static void launch(const jn_dev_exec *e, const chain_args &a) {
+    unsigned grid = grid_for(a.n / W, CHAIN_BLOCK);
+    if (is_small(&a))
+        JN_LAUNCH(e, (chain<W, unsigned>), grid, CHAIN_BLOCK, a);
+    else
+        JN_LAUNCH(e, (chain<W, i64>), grid, CHAIN_BLOCK, a);
+}
+
 static void run_chain(const jn_kargs *k) {
     const jn_dev_chain *c = (const jn_dev_chain *)k->attrs;
     chain_args a;
     memset(&a, 0, sizeof a);
-    a.n = (unsigned)numel_of(k->out[0]);
+    a.n = numel_of(k->out[0]);
     a.n_in = k->n_in;
     a.n_steps = (int)c->n;
     a.out = (float *)k->out[0].data;
@@ -192,9 +211,9 @@ static void run_chain(const jn_kargs *k) {
     merge_dims(&a, k);
     take_steps(&a, c);
     if (by_fours(&a))
-        JN_LAUNCH(exec_of(k), chain<4>, grid_for(a.n / 4, CHAIN_BLOCK), CHAIN_BLOCK, a);
+        launch<4>(exec_of(k), a);
     else
-        JN_LAUNCH(exec_of(k), chain<1>, grid_for(a.n, CHAIN_BLOCK), CHAIN_BLOCK, a);
+        launch<1>(exec_of(k), a);
 }
 
 JN_CUDA_SELECT jn_cuda_chain(const jn_sig *sig) {

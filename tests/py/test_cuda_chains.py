@@ -88,3 +88,36 @@ with janus.no_grad():
 s = f.stats()
 assert s["graph"] >= 4 and s["kernels"] <= 5 * s["graph"], s
 """)
+
+
+@pytest.mark.parametrize("graphs", ["0", "1"])
+def test_groups_of_rows(on_device, graphs):  # noqa: F811
+    """Nodes of trees of many sizes, whose chains read what is shared, what differs, and views of both."""
+    on_device("""
+import random
+W, S, U, Z = janus.randn(4).cuda(), janus.rand(4).cuda(), janus.randn(4).cuda(), janus.randn(3).cuda()
+V, E = janus.randn(3, 1).cuda(), janus.randn(5, 3, 4).cuda()
+def node(tree):
+    if isinstance(tree, int):
+        return E[tree] * W
+    a, b = node(tree[0]), node(tree[1])
+    h = a * W + b * V
+    g = (S + 1e-5).rsqrt() * U
+    m = ((a - b).abs() + 0.5).sqrt().reshape(4, 3) * Z
+    n = (a[:, :1] * b).sigmoid()
+    return F.silu(h * g - g) * n + m.tanh().reshape(3, 4) * b.sigmoid()
+def made(pick, leaves):
+    if leaves == 1:
+        return pick.randrange(5)
+    left = pick.randint(1, leaves - 1)
+    return made(pick, left), made(pick, leaves - left)
+f = janus.function(node, measure=False)
+pick = random.Random(3)
+with janus.no_grad():
+    for leaves in (6, 9, 7, 6, 9, 20, 13, 20, 9, 30):
+        tree = made(pick, leaves)
+        close(f(tree), node(tree), 1e-5)
+s = f.stats()
+assert s["graph"] >= 6, s
+print(s["kernels"])
+""", JANUS_CUDA_GRAPHS=graphs)
