@@ -33,14 +33,14 @@ bool jpy_suspect_fails(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     unsigned n = 0;
     for (const jpy_src *x = g->suspect; x; x = x->parent)
         way[n++] = x;
-    while (n--) {
-        const jpy_src *x = way[n];
+    for (unsigned k = n; k > 0; k--) {
+        const jpy_src *x = way[k - 1];
         PyObject *v = jpy_src_read(x, x->parent ? slots[x->parent->slot] : NULL, call);
         slots[x->slot] = v;
         if (jpy_src_holds(x, v, slots))
             continue;
         g->suspected = HELD_IN_A_ROW;
-        return n == 0; /* else all are asked: what leads to it is no suspect */
+        return k == 1; /* else all are asked: what leads to it is no suspect */
     }
     if (!--g->suspected)
         g->suspect = NULL;
