@@ -12,6 +12,7 @@ EXTRA_DIST += \
 	bench/char_lm_step.py \
 	bench/dense \
 	bench/dense.py \
+	bench/device_profile.py \
 	bench/eager_overhead \
 	bench/eager_overhead.py \
 	bench/figures \
