@@ -310,10 +310,17 @@ if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
   # a minute each on the host: products and trees large enough to be cut apart
   slow='test_program and fast and not so_many_products and not large_enough_for_lanes'
   [ -n "$emulated" ] || slow=
-  check python 90 ./run "$python" -m pytest -q -p no:cacheprovider "$root/tests/py/test_cuda.py"
+  # side by side where pytest-xdist is there: a minute and a half of 16 cores in place of ten
+  many=
+  ! "$python" -c 'import xdist' 2>/dev/null || many="-n $jobs"
+  # shellcheck disable=SC2086
+  check python 120 ./run "$python" -m pytest $many -q -p no:cacheprovider "$root/tests/py/test_cuda.py" \
+    "$root/tests/py/test_cuda_chains.py"
   JANUS_DEVICE=cuda
   export JANUS_DEVICE
-  check differential 150 ./run "$python" -m pytest -q --tb=line -p no:cacheprovider -k "$slow" "$root/tests/py/diff"
+  # shellcheck disable=SC2086
+  check differential 150 ./run "$python" -m pytest $many -q --tb=line -p no:cacheprovider -k "$slow" \
+    "$root/tests/py/diff"
   unset JANUS_DEVICE
 elif [ -n "$python" ]; then
   left_out "Python and differential tests: no pytest"
@@ -328,7 +335,9 @@ elif [ -n "$sanitizer" ]; then
   check racecheck 40 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda sum
   check racecheck-softmax 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
   check racecheck-matmul 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
-  check memcheck 90 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
+  check memcheck 60 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
+  check initcheck 60 "$sanitizer" --tool initcheck --error-exitcode 9 "$program" cuda
+  check synccheck 60 "$sanitizer" --tool synccheck --error-exitcode 9 "$program" cuda
   partial=
 else
   left_out "compute-sanitizer: not found"
