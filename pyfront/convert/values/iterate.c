@@ -312,6 +312,8 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
         t = unknown(x) ? jcv_take_all(c, x, &known) : all_of(c, x, list ? "list()" : "tuple()");
         if (!known && !list && jcv_is_stacked(t))
             t->named = (PyObject *)&PyTuple_Type;
+        else if (!known && !list && t->kind == AV_LIST)
+            t = c->slots.data[t->slot]; /* no way to an item is known: empty */
         else if (!known && !list && t->kind == AV_HOST)
             jcv_refuse(c, "a tuple of unknown length whose items are objects");
         if (!known)
