@@ -48,14 +48,24 @@ void jn_device_use(const char *name, jn_device *d) {
     pthread_mutex_unlock(&lock);
 }
 
+/* How products and convolutions are computed; with the lock held. */
+static void tell(jn_device *d) {
+    d->exec.allow_tf32 = tf32_products;
+    d->exec.allow_tf32_conv = tf32_convolutions;
+    d->exec.fastest_conv = fastest_convolutions;
+}
+static void tell_all(void) {
+    for (int i = 0; i < N_DEVICES; i++)
+        if (devices[i].device)
+            tell(devices[i].device);
+}
+
 static janus_status open_row(known *k) {
     const jn_dev_module *module = k->module ? k->module() : NULL;
     if (!module)
         JN_TRY(jn_module_load(k->name, k->title, &module));
     JN_TRY(jn_device_open(k->name, module, &k->device));
-    k->device->exec.allow_tf32 = tf32_products;
-    k->device->exec.allow_tf32_conv = tf32_convolutions;
-    k->device->exec.fastest_conv = fastest_convolutions;
+    tell(k->device);
     return JANUS_OK;
 }
 
@@ -95,19 +105,13 @@ void jn_device_allow_tf32(bool products, bool convolutions) {
     pthread_mutex_lock(&lock);
     tf32_products = products;
     tf32_convolutions = convolutions;
-    for (int i = 0; i < N_DEVICES; i++)
-        if (devices[i].device) {
-            devices[i].device->exec.allow_tf32 = products;
-            devices[i].device->exec.allow_tf32_conv = convolutions;
-        }
+    tell_all();
     pthread_mutex_unlock(&lock);
 }
 
 void jn_device_fastest_convolutions(bool on) {
     pthread_mutex_lock(&lock);
     fastest_convolutions = on;
-    for (int i = 0; i < N_DEVICES; i++)
-        if (devices[i].device)
-            devices[i].device->exec.fastest_conv = on;
+    tell_all();
     pthread_mutex_unlock(&lock);
 }

@@ -311,6 +311,13 @@ static void take(const jn_kargs *k, unsigned i, const char **p, i64 *s) {
     *p = (const char *)k->in[i].data;
     *s = k->in[i].rank == 1 ? (i64)k->in[i].strides[0] : 1;
 }
+/* What all four ops have; `stats`: the dtype of mean and invstd. */
+static void take_results(const jn_kargs *k, int stats, norm_args *a) {
+    a->y = view_of(k->out[0]);
+    a->out1 = (char *)k->out[1].data;
+    a->out2 = (char *)k->out[2].data;
+    a->stats = stats;
+}
 static void launch_norm(const jn_kargs *k, const norm_args &a) {
     i64 n = a.outer * a.inner;
     if (a.groups && !in_registers(exec_of(k), a, false))
@@ -324,10 +331,7 @@ static void run_batch_norm(const jn_kargs *k) {
     take(k, 2, &a.bias, &a.bias_s);
     take(k, 3, &a.mean, &a.mean_s);
     take(k, 4, &a.invstd, &a.invstd_s);
-    a.y = view_of(k->out[0]);
-    a.out1 = (char *)k->out[1].data;
-    a.out2 = (char *)k->out[2].data;
-    a.stats = k->out[1].dtype;
+    take_results(k, k->out[1].dtype, &a);
     a.eps = at->eps;
     a.training = at->training != 0;
     launch_norm(k, a);
@@ -337,10 +341,7 @@ static void run_layer_norm(const jn_kargs *k) {
     norm_args a = trailing(k->in[0], axis_of(at->axis, k->in[0].rank));
     take(k, 1, &a.weight, &a.weight_s);
     take(k, 2, &a.bias, &a.bias_s);
-    a.y = view_of(k->out[0]);
-    a.out1 = (char *)k->out[1].data;
-    a.out2 = (char *)k->out[2].data;
-    a.stats = k->out[1].dtype;
+    take_results(k, k->out[1].dtype, &a);
     a.eps = at->eps;
     launch_norm(k, a);
 }
@@ -349,10 +350,7 @@ static void grad_of(const jn_kargs *k, norm_args *a) {
     take(k, 2, &a->weight, &a->weight_s);
     take(k, 3, &a->mean, &a->mean_s);
     take(k, 4, &a->invstd, &a->invstd_s);
-    a->y = view_of(k->out[0]);
-    a->out1 = (char *)k->out[1].data;
-    a->out2 = (char *)k->out[2].data;
-    a->stats = k->in[3].dtype;
+    take_results(k, k->in[3].dtype, a);
     if (a->groups && !in_registers(exec_of(k), *a, true))
         BY_DTYPE(JN_LAUNCH_SYNC, exec_of(k), a->dtype, normalise_grad, rows_grid(a->groups),
                  threads_for(a->outer * a->inner), *a);

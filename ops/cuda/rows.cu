@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of a batch: gathering them into one block, and adding them to an accumulator; and the empty
  * kernel. */
-#include "ops/cuda/cuda.cuh"
-
-struct alignas(16) quad {
-    uint64_t half[2];
-};
+#include "ops/cuda/registers.cuh"
 
 enum { ROWS = 448 }; /* addresses in the parameters of one launch: 3.5 KB of at most 4 */
 struct row_list {
@@ -73,7 +69,7 @@ static __global__ void move_all(move_list list, int n) {
     uintptr_t bits = (uintptr_t)to | (uintptr_t)from;
     if ((bits & 15) == 0) {
         for (i64 i = threadIdx.x; i < bytes / 16; i += blockDim.x)
-            ((quad *)to)[i] = ((const quad *)from)[i];
+            ((fours<uint32_t> *)to)[i] = ((const fours<uint32_t> *)from)[i];
         done = bytes / 16 * 16;
     } else if ((bits & 3) == 0) {
         for (i64 i = threadIdx.x; i < bytes / 4; i += blockDim.x)
