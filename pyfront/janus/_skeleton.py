@@ -33,13 +33,12 @@ import __future__
 
 import ast
 import builtins
-import collections
 import copy
 import types
 
 from . import _C
-from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, blocks_of, left, listed, name_of,
-                          placed, reads_of, statements_of, tuple_of, variables_of)
+from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, bindings_of, blocks_of, left, listed,
+                          name_of, placed, reads_of, statements_of, tuple_of, unbound_by, variables_of)
 
 REGIONS = ". regions of statements"  # keyword-only parameter of a skeleton, its regions as a tuple
 TAKEN = ". what a region leaves"  # variables of a skeleton
@@ -58,7 +57,7 @@ _MAX_SPLITS = 64
 _METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # which programs' classes have, too
 
 _plans = {}  # id of a code object -> its Plan (which keeps it), or None
-_regions = {}  # id of the code of a region's function -> that, its node, its class, its path
+_regions = {}  # id of the code of a region's function -> that, its node, its class, its path, Plan.named
 
 
 def plan_of(function):
@@ -84,24 +83,19 @@ def _codes(code):
             yield from _codes(c)
 
 
-def unbound_by(statement):
-    """Names of variables that a statement may leave without a value."""
-    return {n.id if isinstance(n, ast.Name) else n.name for n in ast.walk(statement)
-            if (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)) or (isinstance(n, ast.ExceptHandler) and n.name)}
-
-
-def bindings_of(statements):
-    """How often the text of statements binds each name, or takes its value away."""
-    found = collections.Counter()
-    for n in (n for s in statements for n in ast.walk(s)):
-        if isinstance(n, ast.Name):
-            found[n.id] += not isinstance(n.ctx, ast.Load)
-        elif isinstance(n, ast.arg):
-            found[n.arg] += 1
-        else:  # of functions, classes, handlers, patterns, imports
-            for name in (getattr(n, "name", None), getattr(n, "rest", None), getattr(n, "asname", None)):
-                found[str(name).partition(".")[0]] += 1
-    return found
+def made_in(code, was, now):
+    """A code whose functions and classes, made in the function of the name `was`, have the names of those of `now`.  Names
+    of functions are constants up to CPython 3.10, those of classes in all."""
+    was, consts = was + ".<locals>.", []
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            c = made_in(c, was[:-len(".<locals>.")], now)
+            if getattr(c, "co_qualname", "").startswith(was):
+                c = c.replace(co_qualname=f"{now}.<locals>.{c.co_qualname[len(was):]}")
+        elif isinstance(c, str) and c.startswith(was):
+            c = f"{now}.<locals>.{c[len(was):]}"
+        consts.append(c)
+    return code.replace(co_consts=tuple(consts)) if any(a is not b for a, b in zip(consts, code.co_consts)) else code
 
 
 def _place(statement):
@@ -117,14 +111,16 @@ class Plan:
             raise _NoSkeleton
         self.code, self.flags = code, code.co_flags & _FUTURES
         if id(code) in _regions:
-            _, self.node, self.in_class, self.path = _regions[id(code)]
+            _, self.node, self.in_class, self.path, self.named = _regions[id(code)]
         else:  # CPython 3.10's codes have no qualified names
-            self.path = getattr(code, "co_qualname", function.__qualname__).split(".")
+            self.named = getattr(code, "co_qualname", function.__qualname__)  # of the program's function
+            self.path = self.named.split(".")
             found = _C._source_node(code, function.__globals__)
             if not found:
                 raise _NoSkeleton
             self.node, self.in_class = found  # the file's, which is not changed
-        if self.compiled([self.node])[0].co_consts != code.co_consts and not hasattr(code, "co_qualname"):
+        again = made_in(self.compiled([self.node])[0], ".".join(self.path), self.named)
+        if again.co_consts != code.co_consts and not hasattr(code, "co_qualname"):
             raise _NoSkeleton  # names of functions inside, which are constants up to CPython 3.10
         self.creates = False  # whether it asks for create_graph
         for n in ast.walk(self.node):
@@ -368,10 +364,11 @@ class _Maker:
         except _NoSkeleton:
             return None
         for text in self.texts:
-            (text.code,) = (c for c in codes if c.co_name == text.name)
+            (found,) = (c for c in codes if c.co_name == text.name)
+            text.code = made_in(found, ".".join([*self.plan.path[:-1], text.name]), self.plan.named)
             if not set(text.code.co_freevars) <= self.free:
                 return None
-        return skeleton, self.texts
+        return made_in(skeleton, ".".join(self.plan.path), self.plan.named), self.texts
 
     def block(self, statements, maybe, sure, loop, after):
         """Groups them.  maybe, sure: what may be, and what is, bound before them; loop: the outermost one around them,
@@ -588,7 +585,7 @@ def dress(function, plan, regions, make, callee, first):
     for t in texts:
         if t.key not in regions:
             _C._give_source(t.code, t.node, t.in_class)
-            _regions[id(t.code)] = t.code, t.node, t.in_class, [*plan.path[:-1], t.name]
+            _regions[id(t.code)] = t.code, t.node, t.in_class, [*plan.path[:-1], t.name], plan.named
             closure = tuple(cells[n] for n in t.code.co_freevars)
             f = types.FunctionType(t.code, function.__globals__, function.__name__, None, closure)
             f.__qualname__, f.__module__ = function.__qualname__, function.__module__

@@ -8,6 +8,26 @@ RETURNED = ". what is returned"  # a variable of skeletons (_skeleton.py)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
+def unbound_by(statement):
+    """Names of variables that a statement may leave without a value."""
+    return {n.id if isinstance(n, ast.Name) else n.name for n in ast.walk(statement)
+            if (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)) or (isinstance(n, ast.ExceptHandler) and n.name)}
+
+
+def bindings_of(statements):
+    """How often the text of statements binds each name, or takes its value away."""
+    found = collections.Counter()
+    for n in (n for s in statements for n in ast.walk(s)):
+        if isinstance(n, ast.Name):
+            found[n.id] += not isinstance(n.ctx, ast.Load)
+        elif isinstance(n, ast.arg):
+            found[n.arg] += 1
+        else:  # of functions, classes, handlers, patterns, imports
+            for name in (getattr(n, "name", None), getattr(n, "rest", None), getattr(n, "asname", None)):
+                found[str(name).partition(".")[0]] += 1
+    return found
+
+
 def statements_of(block):
     """All statements of a function's body, inner ones included, functions and classes inside not."""
     for s in block:
