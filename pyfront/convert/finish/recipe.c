@@ -222,6 +222,20 @@ static void not_lost(jcv *c, jcv_av *a) {
         }
 }
 
+/* A tensor's shape or strides, which are an object of their own each time that they are asked for.
+ */
+static jpy_recipe *sizes_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe *r) {
+    r->kind = JPY_MAKE_TUPLE;
+    r->obj =
+        PyTuple_CheckExact(a->py) ? NULL : jpy_guards_own(&f->e->guards, (PyObject *)jpy.size_type);
+    r->id = id_of(c, f, a->py);
+    r->n = (unsigned)PyTuple_GET_SIZE(a->py);
+    r->items = jcv_entry_alloc(c, f->e, r->n * sizeof *r->items);
+    for (unsigned i = 0; i < r->n; i++)
+        r->items[i] = jcv_recipe(c, f, jcv_py(c, PyTuple_GET_ITEM(a->py, i), NULL));
+    return r;
+}
+
 jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
     jpy_recipe *r = jcv_entry_alloc(c, f->e, sizeof *r);
     jcv_av *seq = NULL;
@@ -233,6 +247,9 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
             return instance_recipe(c, f, a, r);
         if (!a->src && is_bound(a->py))
             jcv_refuse(c, "a method leaves the graph");
+        if (!a->src && (Py_TYPE(a->py) == jpy.size_type ||
+                        (PyTuple_CheckExact(a->py) && PyTuple_GET_SIZE(a->py))))
+            return sizes_recipe(c, f, a, r);
         r->kind = a->src ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
         for (size_t i = 0; i < c->real.n; i++)
             if (c->real.data[i]->origin->py == a->py)
