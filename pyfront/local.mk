@@ -124,6 +124,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/seen.c \
 	pyfront/convert/heap/state.c \
 	pyfront/convert/heap/stored.c \
+	pyfront/convert/heap/text.c \
 	pyfront/convert/heap/types.c \
 	pyfront/convert/heap/variables.c \
 	pyfront/convert/heap/wrap.c \

@@ -279,6 +279,7 @@ struct jcv {
     JN_VEC(jcv_rec *) stored; /* tensors that the graph stores */
     JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad */
     bool put_written;                 /* some of the caller's among these were written since */
+    struct jcv_text *texts;           /* that are not assumed (heap/text.c) */
 };
 
 #define JCV_VIEWS_TRACKED ((uint32_t)1 << 31) /* in jcv.views */

@@ -214,7 +214,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         jn_eager_hook = jcv_hook;
         uint64_t failures = jn_alloc_failures();
         jcv_throw t = attempt(c, e);
-        if (t == THROW_REFUSE && jcv_only_other(c))
+        if ((t == THROW_REFUSE && jcv_only_other(c)) || (t != THROW_RESTART && jcv_texts_asked(c)))
             t = THROW_RESTART;
         if (failures != jn_alloc_failures()) {
             t = THROW_DEAD; /* what could not be had may have been taken for what is not there */

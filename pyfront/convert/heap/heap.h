@@ -88,6 +88,11 @@ bool jcv_is_mixed_sample(const jpy_tensor *t);
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
+/* A text that was another one in other calls, whatever it is; whether an object is one; whether the
+ * graph does more with such texts than hand them on, so that they have to be assumed. */
+jcv_av *jcv_varying_text(jcv *c, PyObject *o, jpy_src *src);
+bool jcv_text_varies(const jcv *c, const jcv_av *a);
+bool jcv_texts_asked(jcv *c);
 jcv_val *jcv_object_const(jcv *c, PyObject *o);
 /* A tensor that requires grad; gradients meet at its number. */
 jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x);

@@ -257,6 +257,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         if (!overflow && !fixed && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
             jpy_hint_number(c->f, src))
             return input_scalar(c, o, src);
+        if (PyUnicode_CheckExact(o) && !fixed && jpy_hint_number(c->f, src))
+            return jcv_varying_text(c, o, src);
         src->checks |= JPY_CHECK_CONST;
         src->want = jpy_guards_own(c->guards, o);
     } else if (PyFunction_Check(o)) {

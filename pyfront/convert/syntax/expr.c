@@ -236,7 +236,9 @@ void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
 
 /* The text of `{v}` in an f-string. */
 static jcv_av *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
-    v = jcv_text_known(c, jcv_which_number(c, v));
+    v = jcv_which_number(c, v);
+    if (!jcv_text_varies(c, v))
+        v = jcv_text_known(c, v);
     PyObject *o = jcv_const_object(c, v), *spec = NULL;
     if (e->op == 'a')
         jcv_refuse(c, "an ASCII representation");

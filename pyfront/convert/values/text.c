@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pyfront/convert/core/list.h"
+#include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/entry/entry.h"
@@ -41,7 +42,8 @@ static void never_raises(jcv *c, const piece *p) {
         for (unsigned i = 0; i < p->say.n; i++) {
             const jcv_av *a = p->args[i];
             int kind = a->kind == AV_SCALAR ? a->val->type->kind : JANUS_KIND_NONE;
-            v[i] = kind == JANUS_KIND_NONE    ? a->py
+            v[i] = a->kind == AV_HOST         ? jcv_own(c, PyUnicode_New(0, 0))
+                   : kind == JANUS_KIND_NONE  ? a->py
                    : kind == JANUS_KIND_FLOAT ? jcv_own(c, PyFloat_FromDouble(floats[k]))
                    : kind == JANUS_KIND_INT   ? jcv_own(c, PyLong_FromLongLong(ints[k]))
                                               : jcv_own(c, PyBool_FromLong(k & 1));
@@ -80,7 +82,8 @@ jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b) {
 }
 
 jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec) {
-    if (a->kind != AV_SCALAR)
+    bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
+    if (a->kind != AV_SCALAR && !(plain && jcv_text_varies(c, a)))
         return NULL;
     PyObject *none = jcv_own(c, PyUnicode_New(0, 0));
     return one_piece(c, JPY_SAY_FORMAT, spec ? spec : none, &a, 1);
