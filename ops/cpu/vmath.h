@@ -74,8 +74,14 @@ JN_INLINE double jn_abs_d(double x) { return jn_from_bits_d(jn_bits_d(x) & 0x7ff
 
 /* ---- exponential --------------------------------------------------------------------------- */
 
+/*
+ * A product below the normal numbers takes a processor a hundred steps, and a masked score has one
+ * in each vector.  So what vanishes gets a factor whose exponent is that of 0: of two powers of 2
+ * the first is 0 for the lowest x that is let through, and exact in the products of all others that
+ * do not round to 0.  (A comparison would have compilers make both products.)
+ */
 JN_INLINE float jn_exp_f(float x) {
-    x = x < -104.0f ? -104.0f : x;
+    x = x < -106.0f ? -106.0f : x;
     x = x > 89.0f ? 89.0f : x;
     float t = JN_FMAF(x, 0x1.715476p+0f, JN_ROUND_F), n = t - JN_ROUND_F;
     int32_t k = (int32_t)(jn_bits_f(t) - jn_bits_f(JN_ROUND_F));
@@ -87,14 +93,12 @@ JN_INLINE float jn_exp_f(float x) {
     p = JN_FMAF(p, r, 0x1.555486p-3f);
     p = JN_FMAF(p, r, 0.5f);
     p = JN_FMAF(r * r, p, r) + 1.0f;
-    int32_t half = k >> 1;
-    return p * jn_pow2_f(half) * jn_pow2_f(k - half);
+    int32_t half = (k + 153) >> 1; /* -106 is -153 ln(2), about */
+    return p * jn_from_bits_f((uint32_t)half << 23) * jn_pow2_f(k - half + 127);
 }
 
-/* exp(-v) for v >= 0, as jn_exp_f has it; NaN stays.  No power of 2 is above 1: two steps of known
- * size do, the first of which is exact. */
-JN_INLINE float jn_exp_minus_f(float v) {
-    v = 104.0f < v ? 104.0f : v;
+/* exp(-v) times 2^above, for v from 0 to (126 + above) ln(2). */
+JN_INLINE float jn_exp_above_f(float v, uint32_t above) {
     float t = JN_FMAF(v, -0x1.715476p+0f, JN_ROUND_F), n = t - JN_ROUND_F;
     float r = JN_FMAF(n, -0x1.62e4p-1f, -v);
     r = JN_FMAF(n, -0x1.7f7d1cp-20f, r);
@@ -104,7 +108,12 @@ JN_INLINE float jn_exp_minus_f(float v) {
     p = JN_FMAF(p, r, 0x1.555486p-3f);
     p = JN_FMAF(p, r, 0.5f);
     p = JN_FMAF(r * r, p, r) + 1.0f;
-    return p * jn_from_bits_f((jn_bits_f(t) << 23) + ((127u + 64) << 23)) * 0x1p-64f;
+    return p * jn_from_bits_f((jn_bits_f(t) << 23) + ((127u + above) << 23));
+}
+/* exp(-v) for v >= 0, as jn_exp_f has it; NaN stays.  No power of 2 is above 1: two steps of known
+ * size do, the first of which is exact. */
+JN_INLINE float jn_exp_minus_f(float v) {
+    return jn_exp_above_f(105.0f < v ? 105.0f : v, 24) * 0x1p-24f; /* 105 is 151 ln(2), about */
 }
 
 /* exp(r + lost) - 1 for |r| <= ln(2)/2 and a tiny rest. */
@@ -124,15 +133,16 @@ JN_INLINE double jn_expm1_core_d(double r, double lost) {
 }
 
 JN_INLINE double jn_exp_d(double x) {
-    x = x < -746.0 ? -746.0 : x;
+    x = x < -747.0 ? -747.0 : x;
     x = x > 710.0 ? 710.0 : x;
     double t = JN_FMA(x, 0x1.71547652b82fep+0, JN_ROUND_D), n = t - JN_ROUND_D;
-    double h = n * 0.5 + JN_ROUND_D;
+    double h = n * 0.5 + (JN_ROUND_D + 539); /* -747 is -1078 ln(2), about */
     int64_t k = (int64_t)(jn_bits_d(t) - jn_bits_d(JN_ROUND_D));
     int64_t half = (int64_t)(jn_bits_d(h) - jn_bits_d(JN_ROUND_D));
     double a = JN_FMA(n, -0x1.62e42fee00000p-1, x), b = n * 0x1.a39ef35793c76p-33;
     double r = a - b, lost = (a - r) - b;
-    return (jn_expm1_core_d(r, lost) + 1.0) * jn_pow2_d(half) * jn_pow2_d(k - half);
+    double p = (jn_expm1_core_d(r, lost) + 1.0) * jn_from_bits_d((uint64_t)half << 52);
+    return p * jn_pow2_d(k - half + 1023);
 }
 
 JN_INLINE double jn_exp_minus_d(double v) { return jn_exp_d(-v); }
@@ -294,7 +304,7 @@ JN_INLINE float jn_erf_f(float x) {
     q = JN_FMAF(q, v, 0x1.46c4b2p-1f);
     q = JN_FMAF(q, v, 0x1.2085fp+0f);
     q = JN_FMAF(q, v, 0x1.71f912p-12f);
-    float y = a < 1.0f ? p : 1.0f - jn_exp_minus_f(q);
+    float y = a < 1.0f ? p : 1.0f - jn_exp_above_f(q, 0); /* q is below 20 */
     y = x != x ? x : y;
     return jn_copysign_f(y, x);
 }

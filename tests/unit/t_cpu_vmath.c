@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +213,41 @@ static void sigmoid_has_the_exponential(void) {
         }
 }
 
+/* A result below the normal numbers takes a processor a hundred steps, so nothing that is far below
+ * them, or that no result is made of, may be computed. */
+static void what_vanishes_is_not_computed(void) {
+    static const unsigned usual[] = {JN_OP_ID_exp, JN_OP_ID_tanh, JN_OP_ID_sigmoid, JN_OP_ID_erf,
+                                     JN_OP_ID_gelu};
+    static float x[BLOCK], y[BLOCK];
+    static double xd[BLOCK], yd[BLOCK];
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof usual / sizeof usual[0]; i++) {
+            for (int j = 0; j < BLOCK; j++) /* -5 to 5, no zero */
+                x[j] = (float)(xd[j] = (j - BLOCK / 2 + 0.5) / (BLOCK / 10.0));
+            feclearexcept(FE_ALL_EXCEPT);
+            call(usual[i], JANUS_F32, x, y, BLOCK);
+            call(usual[i], JANUS_F64, xd, yd, BLOCK);
+            CU_ASSERT(!fetestexcept(FE_UNDERFLOW));
+        }
+    /* of the plain set compilers compute both outcomes of a comparison */
+    static const unsigned vanish[] = {JN_OP_ID_exp, JN_OP_ID_sigmoid};
+    for (size_t s = 1; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof vanish / sizeof vanish[0]; i++) {
+            for (int j = 0; j < BLOCK; j++) {
+                x[j] = j % 3 ? -105.0f - (float)j : -INFINITY;
+                xd[j] = j % 3 ? -750.0 - j : -INFINITY;
+            }
+            feclearexcept(FE_ALL_EXCEPT);
+            call(vanish[i], JANUS_F32, x, y, BLOCK);
+            call(vanish[i], JANUS_F64, xd, yd, BLOCK);
+            CU_ASSERT(!fetestexcept(FE_UNDERFLOW));
+            for (int j = 0; j < BLOCK; j++)
+                CU_ASSERT(y[j] == 0 && yd[j] == 0);
+        }
+}
+
 JN_TEST_MAIN("cpu_vmath", {"errors are small", errors_are_small},
              {"an element's place does not matter", place_does_not_matter},
              {"signed zeros stay", signed_zeros_stay},
-             {"sigmoid has the exponential", sigmoid_has_the_exponential})
+             {"sigmoid has the exponential", sigmoid_has_the_exponential},
+             {"what vanishes is not computed", what_vanishes_is_not_computed})
