@@ -11,6 +11,7 @@
 #include "ops/cpu/ew.h"
 
 #include <string.h>
+#include <wchar.h>
 
 #include "graph/ir/ir.h"
 
@@ -79,6 +80,10 @@ typedef uint64_t pair64 __attribute__((vector_size(16)));
 static void spread(char *to, const char *src, int64_t n, size_t size) {
     uint64_t bits = 0;
     memcpy(&bits, src, size);
+    if (size == sizeof(wchar_t)) { /* the C library's fill is made for the processor at hand */
+        wmemset((wchar_t *)(void *)to, (wchar_t)bits, (size_t)n);
+        return;
+    }
     for (size_t s = size; s < 8; s *= 2)
         bits |= bits << (8 * s);
     pair64 v = {bits, bits}, *p = (pair64 *)(void *)to;
