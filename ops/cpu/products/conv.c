@@ -172,11 +172,24 @@ static void make_patches(const conv *c, const char *x, char *to) {
         patches_double(c, (const double *)x, (double *)to);
 }
 
-static char *patch_memory(const conv *c) {
-    char *p = jn_alloc_aligned((size_t)(c->depth * c->positions + 1) * c->size);
+/* Room for the patches of a small image, for which a block of the heap costs a part of the product.
+ */
+typedef struct patch_room {
+    _Alignas(64) char few[24 << 10];
+} patch_room;
+
+static char *patch_memory(const conv *c, patch_room *room) {
+    size_t bytes = (size_t)(c->depth * c->positions + 1) * c->size;
+    if (bytes <= sizeof room->few)
+        return room->few;
+    char *p = jn_alloc_aligned(bytes);
     if (!p)
         __atomic_fetch_or(c->k->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
     return p;
+}
+static void patch_done(char *memory, const patch_room *room) {
+    if (memory != room->few)
+        jn_free_aligned(memory);
 }
 
 /* In pieces whose length the compiler knows, which it makes vectors of. */
@@ -206,7 +219,8 @@ static void fill_bias(const conv *c, char *y, int64_t g) {
 static void forward_range(void *arg, int64_t begin, int64_t end) {
     const conv *c = arg;
     bool bias = c->k->n_in > 2 && c->k->in[2].rank >= 0;
-    char *memory = c->direct ? NULL : patch_memory(c);
+    patch_room room;
+    char *memory = c->direct ? NULL : patch_memory(c, &room);
     for (int64_t n = begin; n < end && (memory || c->direct); n++)
         for (int64_t g = 0; g < c->groups; g++) {
             const char *p = c->direct ? image(c, n, g) : memory;
@@ -229,12 +243,13 @@ static void forward_range(void *arg, int64_t begin, int64_t end) {
                               .accumulate = bias};
             jn_gemm(c->dtype, &m, &jn_par_serial);
         }
-    jn_free_aligned(memory);
+    patch_done(memory, &room);
 }
 
 static void input_range(void *arg, int64_t begin, int64_t end) {
     const conv *c = arg; /* y is dy, out is dx */
-    char *memory = patch_memory(c);
+    patch_room room;
+    char *memory = patch_memory(c, &room);
     for (int64_t n = begin; n < end && memory; n++)
         for (int64_t g = 0; g < c->groups; g++) {
             jn_gemm_args m = {.m = c->depth,
@@ -257,7 +272,7 @@ static void input_range(void *arg, int64_t begin, int64_t end) {
             else
                 unpatch_double(c, (const double *)memory, (double *)dx);
         }
-    jn_free_aligned(memory);
+    patch_done(memory, &room);
 }
 
 static int64_t images_per_thread(const conv *c) {
@@ -312,7 +327,8 @@ static void conv2d_weight_grad(const jn_kargs *k) {
     conv c = conv_of(k, &k->in[1], &k->out[0], &k->in[0]);
     if (by_library(&c, JN_CONV_WEIGHT, c.x, c.out, NULL, c.y))
         return;
-    char *memory = c.direct ? NULL : patch_memory(&c);
+    patch_room room;
+    char *memory = c.direct ? NULL : patch_memory(&c, &room);
     if (!k->accumulate)
         memset(c.out, 0, (size_t)(c.o * c.depth) * c.size);
     for (int64_t n = 0; n < c.n && (memory || c.direct); n++)
@@ -334,7 +350,7 @@ static void conv2d_weight_grad(const jn_kargs *k) {
                               .accumulate = true};
             jn_gemm(c.dtype, &m, k->par);
         }
-    jn_free_aligned(memory);
+    patch_done(memory, &room);
 }
 
 #define SELECT(name)                                                                               \
