@@ -8,6 +8,7 @@ libjanus_all_la_SOURCES += \
 	exec/defer/defer_trace.c \
 	exec/defer/defer_write.c \
 	exec/device/dev_capture.c \
+	exec/device/dev_join.c \
 	exec/device/dev_pinned.c \
 	exec/device/dev_pool.c \
 	exec/device/dev_record.c \
@@ -103,6 +104,7 @@ noinst_HEADERS += \
 	exec/defer/defer_trace.h \
 	exec/defer/defer_write.h \
 	exec/device/dev_capture.h \
+	exec/device/dev_join.h \
 	exec/device/dev_pool.h \
 	exec/device/dev_schedule.h \
 	exec/device/dev_streams.h \

@@ -16,7 +16,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_DEV_ABI = 7 };
+enum { JN_DEV_ABI = 8 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -144,6 +144,14 @@ typedef struct jn_dev_chain {
     jn_dev_step step[JN_CHAIN_STEPS];
 } jn_dev_chain;
 
+/* Calls of a kernel that do not depend on each other, in one launch or few; none reads or writes
+ * what another one writes. */
+typedef struct jn_dev_many {
+    bool (*like)(const jn_kargs *a, const jn_kargs *b); /* whether two can be together; addresses of
+                                                           device memory are not known yet */
+    void (*run)(const jn_kargs *k, uint32_t n);
+} jn_dev_many;
+
 typedef struct jn_dev_kernels {
     jn_select_fn select; /* NULL: no kernel */
 } jn_dev_kernels;
@@ -159,6 +167,8 @@ typedef struct jn_dev_module {
     /* The kernel that runs chains, if they may have this op with these operands; its attrs are a
      * jn_dev_chain.  NULL: there are no chains. */
     jn_select_fn chain;
+    /* NULL, or what it gives is NULL: calls of the kernel are launched one by one. */
+    const jn_dev_many *(*many)(jn_kernel_fn kernel);
     void (*launch)(jn_kernel_fn kernel, const jn_kargs *k); /* NULL: it is called as it is */
     /* Handles of the vendor's libraries in `memory` of libs_size zeroed bytes; false and a text in
      * *why where they are not found.  libs_free leaves the memory to its owner.  NULL: it uses

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/device/dev_join.h"
 #include "exec/device/device.h"
 
 enum { NONE = UINT32_MAX };
@@ -19,8 +20,10 @@ struct jn_trace_op {
     op_kind kind;
     const jn_op *op;
     jn_kernel_fn kernel;
-    jn_kargs k; /* CALL: views and their dims are the trace's own */
-    void **src; /* GATHER */
+    jn_kargs k;               /* CALL: views and their dims are the trace's own */
+    const jn_dev_many *many;  /* CALL: how it is launched ... */
+    struct jn_trace_op *with; /* ... with this one, which has another; NULL: alone */
+    void **src;               /* GATHER */
     uint32_t n;
     void *to; /* not GIVE_ROWS */
     size_t bytes;
@@ -304,9 +307,87 @@ done:
     return st;
 }
 
-janus_status jn_trace_plan(jn_trace *t, bool single) {
+/* kind[u]: which ops are like op u, 0: none. */
+static void find_kinds(const jn_trace *t, const jn_dev_module *m, uint32_t *kind, uint32_t *first) {
+    uint32_t kinds = 0;
+    for (uint32_t u = 0; u < t->ops.n; u++) {
+        trace_op *o = t->ops.data[u];
+        o->many = o->kind == CALL ? m->many(o->kernel) : NULL;
+        for (uint32_t i = 0; i < kinds && o->many && !kind[u]; i++) {
+            const trace_op *f = t->ops.data[first[i]];
+            if (f->kernel == o->kernel && o->many->like(&f->k, &o->k))
+                kind[u] = i + 1;
+        }
+        if (o->many && !kind[u]) {
+            first[kinds++] = u;
+            kind[u] = kinds;
+        }
+    }
+}
+
+/* Ops with one number behind each other are one; their touches are in the order of numbers. */
+static janus_status renumber(jn_trace *t, const uint32_t *to, uint32_t n) {
+    trace_op **op = jn_calloc(n + 1, sizeof *op), **end = jn_calloc(n + 1, sizeof *end);
+    jn_trace_touch *touch = jn_alloc((t->touches.n + 1) * sizeof *touch);
+    uint32_t *at = jn_calloc((size_t)n + 2, sizeof *at);
+    janus_status st = op && end && touch && at ? JANUS_OK : JN_NO_MEMORY();
+    for (uint32_t u = 0; u < t->ops.n && st == JANUS_OK; u++) {
+        trace_op *o = t->ops.data[u];
+        if (op[to[u]])
+            end[to[u]]->with = o;
+        else
+            op[to[u]] = o;
+        end[to[u]] = o;
+    }
+    for (size_t i = 0; i < t->touches.n && st == JANUS_OK; i++)
+        at[to[t->touches.data[i].op] + 1]++;
+    for (uint32_t u = 0; u < n && st == JANUS_OK; u++)
+        at[u + 1] += at[u];
+    for (size_t i = 0; i < t->touches.n && st == JANUS_OK; i++) {
+        jn_trace_touch x = t->touches.data[i];
+        x.op = to[x.op];
+        touch[at[x.op]++] = x;
+    }
+    if (st == JANUS_OK) {
+        memcpy(t->ops.data, op, n * sizeof(trace_op *));
+        if (t->touches.n)
+            memcpy(t->touches.data, touch, t->touches.n * sizeof *touch);
+        t->n_launches -= t->ops.n - n;
+        t->ops.n = n;
+    }
+    jn_free(op);
+    jn_free(end);
+    jn_free(touch);
+    jn_free(at);
+    return st;
+}
+
+/* What can be one launch is one op; `e`: the order. */
+static janus_status join_like(jn_trace *t, const jn_dev_module *m, const edges *e, bool *joined) {
+    uint32_t n = (uint32_t)t->ops.n, *kind = jn_calloc(3 * (size_t)n + 1, sizeof *kind), left = n;
+    janus_status st = JANUS_OK;
+    if (!kind)
+        return JN_NO_MEMORY();
+    find_kinds(t, m, kind, kind + n);
+    JN_GO(jn_join_like(n, e->data, e->n, kind, kind + 2 * (size_t)n, &left), done);
+    *joined = left < n;
+    if (*joined)
+        st = renumber(t, kind + 2 * (size_t)n, left);
+done:
+    jn_free(kind);
+    return st;
+}
+
+janus_status jn_trace_plan(jn_trace *t, const jn_device *d, bool single) {
     edges e = {0};
+    bool joined = false;
     janus_status st = order_of_touches(t, &e);
+    if (st == JANUS_OK && d->module->many)
+        st = join_like(t, d->module, &e, &joined);
+    if (st == JANUS_OK && joined) {
+        jn_vec_clear(&e);
+        st = order_of_touches(t, &e);
+    }
     if (st == JANUS_OK)
         st = jn_streams_assign((uint32_t)t->ops.n, e.data, e.n, single, &t->plan);
     jn_vec_free(&e);
@@ -340,9 +421,8 @@ static const uint32_t *stop_of(const launcher *l, const void *to) {
     return jn_trace_offset(l->t, to) == SIZE_MAX ? l->stop : NULL;
 }
 
-static void call(const launcher *l, const trace_op *o, jn_dev_exec *e) {
+static jn_kargs operands(const launcher *l, const trace_op *o, jn_dev_exec *e) {
     jn_kargs k = o->k;
-    e->stop = NULL;
     for (unsigned i = 0; i < k.n_out && !e->stop; i++)
         e->stop = stop_of(l, k.out[i].data);
     for (unsigned i = 0; i < k.n_in; i++)
@@ -353,7 +433,28 @@ static void call(const launcher *l, const trace_op *o, jn_dev_exec *e) {
     /* the word beside it serves ops that never raise: nobody reads it */
     k.flags = o->op->flags & JN_OP_MAY_RAISE ? l->stop : l->stop + 1;
     k.par = &e->base;
-    o->kernel(&k);
+    return k;
+}
+
+static void call(const launcher *l, const trace_op *o, jn_dev_exec *e) {
+    uint32_t n = 0, at = 0;
+    e->stop = NULL;
+    if (!o->with) {
+        jn_kargs k = operands(l, o, e);
+        o->kernel(&k);
+        return;
+    }
+    for (const trace_op *x = o; x; x = x->with)
+        n++;
+    jn_kargs *all = jn_alloc(n * sizeof *all);
+    if (!all) {
+        e->error = JN_DEV_OUT_OF_MEMORY;
+        return;
+    }
+    for (const trace_op *x = o; x; x = x->with)
+        all[at++] = operands(l, x, e);
+    o->many->run(all, n);
+    jn_free(all);
 }
 
 static jn_dev_exec exec_on(const launcher *l, void *stream) {

@@ -14,6 +14,9 @@
  * values share memory with nothing, as its launches are in no order that others know.  A body has
  * one stream.
  *
+ * Calls of one kernel of which none waits for another are one launch where the device's module has
+ * one for them (jn_dev_many; exec/device/dev_join.h).
+ *
  * A trace lives as long as one flush: what its launches refer to belongs to the run.
  */
 #ifndef JN_EXEC_DEV_TRACE_H
@@ -91,8 +94,8 @@ void jn_trace_body(jn_trace *t, struct jn_trace_op *branch, unsigned which);
 janus_status jn_trace_branch_end(jn_trace *t, struct jn_trace_op *branch, const void *value,
                                  const void *again, uint8_t dtype, void *rounds, uint32_t most);
 
-/* Streams and memory.  `single`: one stream. */
-janus_status jn_trace_plan(jn_trace *t, bool single);
+/* Launches joined, streams and memory.  `single`: one stream. */
+janus_status jn_trace_plan(jn_trace *t, const struct jn_device *d, bool single);
 /* Offset of an address of a block in the arena; after jn_trace_plan. */
 size_t jn_trace_offset(const jn_trace *t, const void *p);
 /* Puts all of it on the streams, over `arena`; bodies at depth k on body[k].  `stop`: the abort

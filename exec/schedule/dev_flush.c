@@ -374,7 +374,7 @@ static janus_status record(flush *f, jn_capture **out) {
     if (st == JANUS_OK && (t.n_launches > MAX_OPS || !t.ops.n))
         st = jn_error(JANUS_UNSUPPORTED, "too many launches, or none, for a capture");
     if (st == JANUS_OK)
-        st = jn_trace_plan(&t, s->single);
+        st = jn_trace_plan(&t, s->d, s->single);
     if (st == JANUS_OK && t.bytes > f->r->mem->ceiling)
         st = jn_error(JANUS_NO_MEMORY, "a capture would need %zu bytes", t.bytes);
     if (st == JANUS_OK)

@@ -219,7 +219,7 @@ static janus_status record(const group *g, const uint64_t *key, size_t n_key, jn
         r->of_schedule.trace = NULL;
     }
     if (st == JANUS_OK)
-        st = jn_trace_plan(&t, g->s->single);
+        st = jn_trace_plan(&t, g->s->d, g->s->single);
     if (st == JANUS_OK && t.bytes > r->mem->ceiling)
         st = jn_error(JANUS_NO_MEMORY, "a capture would need %zu bytes", t.bytes);
     if (st == JANUS_OK)

@@ -111,6 +111,9 @@ typedef struct jn_dnn_attention {
 /* False: cuDNN does not do this one (nothing happened), or e->error is set. */
 bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a);
 
+/* ops/cuda/optim.cu */
+const jn_dev_many *jn_cuda_many(jn_kernel_fn kernel);
+
 /* ops/cuda/rows.cu */
 void jn_cuda_move_all(jn_dev_exec *e, const jn_dev_moving *moves, uint32_t n);
 void jn_cuda_gather_rows(jn_dev_exec *e, void *to, void *const *src, uint32_t n, size_t bytes);

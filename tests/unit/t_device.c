@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "exec/device/dev_capture.h"
+#include "exec/device/dev_join.h"
 #include "exec/device/dev_pool.h"
 #include "exec/device/dev_streams.h"
 #include "graph/base/alloc.h"
@@ -262,6 +263,57 @@ static void long_and_wrong(void) {
     jn_stream_plan_free(&p);
 }
 
+/* Random plans, random kinds: those of a number are of one kind and in no order, edges still go up,
+ * nothing that could be joined with all others of its set is left out, and what is moved is no
+ * later than the last of its set. */
+static void joins(void) {
+    uint32_t joined = 0;
+    for (uint64_t round = 1; round <= 300; round++) {
+        seed = round << 20;
+        jn_edge e[256];
+        uint32_t n = 1 + draw(40), kind[40], to[40], height[40] = {0}, out, m = 0;
+        uint64_t reach[40] = {0};
+        for (uint32_t u = 0; u < n; u++)
+            kind[u] = draw(4);
+        for (uint32_t v = 1; v < n; v++)
+            for (uint32_t k = draw(3); k-- > 0;)
+                e[m++] = (jn_edge){draw(v), v};
+        for (uint32_t u = n; u-- > 0;)
+            for (uint32_t i = 0; i < m; i++)
+                if (e[i].from == u) {
+                    reach[u] |= (uint64_t)1 << e[i].to | reach[e[i].to];
+                    height[u] = height[e[i].to] + 1 > height[u] ? height[e[i].to] + 1 : height[u];
+                }
+        CU_ASSERT_EQUAL_FATAL(jn_join_like(n, e, m, kind, to, &out), JANUS_OK);
+        for (uint32_t i = 0; i < m; i++)
+            CU_ASSERT(to[e[i].from] < to[e[i].to]);
+        uint64_t used = 0;
+        for (uint32_t u = 0; u < n; u++) {
+            used |= (uint64_t)1 << to[u];
+            for (uint32_t v = u + 1; v < n; v++) {
+                bool like = kind[u] && kind[u] == kind[v] && height[u] == height[v];
+                CU_ASSERT_EQUAL(to[u] == to[v], like);
+                CU_ASSERT(!(like && (reach[u] >> v & 1)));
+                joined += like;
+            }
+        }
+        CU_ASSERT_EQUAL(used, ((uint64_t)1 << out) - 1);
+    }
+    CU_ASSERT(joined > 100);
+}
+
+/* A step of an optimizer behind each gradient: they are where the last of them was. */
+static void steps_are_joined(void) {
+    static const jn_edge e[] = {{0, 1}, {0, 2}, {2, 3}, {2, 4}, {4, 5}, {4, 6}};
+    static const uint32_t kind[] = {0, 9, 0, 9, 0, 9, 0}, wanted[] = {0, 3, 1, 3, 2, 3, 4};
+    uint32_t to[7], n;
+    CU_ASSERT_EQUAL(jn_join_like(7, e, 6, kind, to, &n), JANUS_OK);
+    CU_ASSERT_EQUAL(n, 5);
+    CU_ASSERT(memcmp(to, wanted, sizeof to) == 0);
+    CU_ASSERT_EQUAL(jn_join_like(0, NULL, 0, kind, to, &n), JANUS_OK);
+    CU_ASSERT_EQUAL(n, 0);
+}
+
 /* A failing call: the streams still come back, so that a capture can end. */
 static void failures_join(void) {
     static const jn_edge e[] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
@@ -474,6 +526,7 @@ JN_TEST_MAIN("device", {"classes", classes}, {"blocks are reused", blocks_are_re
              {"other streams are waited for", other_streams_are_waited_for},
              {"out of memory", out_of_memory}, {"diamond", diamond},
              {"chains are joined", chains_are_joined}, {"random plans", random_plans},
+             {"joins", joins}, {"steps are joined", steps_are_joined},
              {"long and wrong", long_and_wrong}, {"failures join", failures_join},
              {"memory of a chain", memory_of_a_chain},
              {"memory of random plans", memory_of_random_plans}, {"captures", captures},
