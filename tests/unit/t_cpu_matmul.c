@@ -121,6 +121,51 @@ static void products_are_right(void) {
                                  bits & 2, bits & 4, bits & 8, bits % 3, bits % 5 == 0);
 }
 
+/* Where k is short, columns are computed by vectors, by tiles or one by one, as many as there are:
+ * each has the bits that it has among others, and nothing is written beside them. */
+static void columns_left_over(void) {
+    enum { ROWS = 9, COLS = 40, DEPTH = 64, GUARD = 4 };
+    static float a[ROWS * DEPTH], b[COLS * DEPTH], all[ROWS * COLS], some[ROWS * (COLS + GUARD)];
+    for (int i = 0; i < ROWS * DEPTH; i++)
+        a[i] = (float)random_number();
+    for (int i = 0; i < COLS * DEPTH; i++)
+        b[i] = (float)random_number();
+    for (size_t s = 0; s < 3; s++)
+        for (int64_t k = 1; jn_isa_use(sets[s]) && k <= DEPTH; k += k < 20 ? 3 : 11)
+            for (int64_t m = 1; m <= ROWS; m += m < 3 ? 1 : 3)
+                for (int64_t n = 2; n < COLS; n++)
+                    for (int accumulate = 0; accumulate < 2; accumulate++) {
+                        int wrong = 0;
+                        for (int i = 0; i < ROWS * (COLS + GUARD); i++)
+                            some[i] = 3;
+                        for (int i = 0; i < ROWS * COLS; i++)
+                            all[i] = 3;
+                        jn_gemm_args g = {.m = m,
+                                          .n = n,
+                                          .k = k,
+                                          .a = a,
+                                          .a_row = k,
+                                          .a_col = 1,
+                                          .b = b,
+                                          .b_row = 1,
+                                          .b_col = k,
+                                          .c = some,
+                                          .ldc = n + GUARD,
+                                          .accumulate = accumulate};
+                        jn_isa.gemm[JANUS_F32](&g);
+                        g.n = g.ldc = COLS;
+                        g.c = all;
+                        jn_isa.gemm[JANUS_F32](&g);
+                        for (int64_t i = 0; i < m; i++) {
+                            wrong += memcmp(some + i * (n + GUARD), all + i * COLS,
+                                            (size_t)n * sizeof *some) != 0;
+                            for (int64_t j = n; j < n + GUARD; j++)
+                                wrong += some[i * (n + GUARD) + j] != 3;
+                        }
+                        CU_ASSERT(wrong == 0);
+                    }
+}
+
 /* The transpose of a matrix that no cache of a core holds. */
 static void few_rows_by_a_large_matrix_are_right(void) {
     for (size_t s = 0; s < 3; s++)
@@ -194,4 +239,4 @@ JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
              {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},
-             {"linear is right", linear_is_right})
+             {"linear is right", linear_is_right}, {"columns left over", columns_left_over})

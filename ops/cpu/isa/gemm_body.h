@@ -186,31 +186,42 @@ static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t 
 
 #ifdef HSUMS
 /* Where k is short, adding up what stands in a vector is most of a dot product: LANES of them do it
- * together, to the same bits.  One row of A; `vectors` of k, and part of one. */
-JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, const T *a,
-                             const T *b, int64_t b_col, T *c, bool accumulate) {
+ * together, to the same bits.  One row of A; `vectors` of k, and part of one.  `few`: the columns
+ * are w, of which the last stands for those that there are not. */
+JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, const bool few,
+                             int64_t w, const T *a, const T *b, int64_t b_col, T *c,
+                             bool accumulate) {
     V acc[LANES], va[5];
     UNROLL for (int p = 0; p < vectors; p++) va[p] = LOAD(a + p * LANES);
     if (partial)
         va[vectors] = LOAD_MASKED(a + vectors * LANES, mask);
-    UNROLL for (int j = 0; j < LANES; j++, b += b_col) {
+    UNROLL for (int j = 0; j < LANES; j++) {
         acc[j] = ZERO();
         UNROLL for (int p = 0; p < vectors; p++) acc[j] =
             MULADD(va[p], LOAD(b + p * LANES), acc[j]);
         if (partial)
             acc[j] = MULADD(va[vectors], LOAD_MASKED(b + vectors * LANES, mask), acc[j]);
+        b += !few || j + 1 < w ? b_col : 0;
     }
     V sums = HSUMS(acc);
+    if (few) {
+        MASK to = MAKE_MASK(w);
+        STORE_MASKED(c, to, accumulate ? ADD(LOAD_MASKED(c, to), sums) : sums);
+        return;
+    }
     STORE(c, accumulate ? ADD(LOAD(c), sums) : sums);
 }
 
 #define SHORT_DOTS(v, partial)                                                                     \
-    static void F(short_dots_##v##_##partial)(int64_t m, MASK mask, const T *a, int64_t a_row,     \
-                                              const T *b, int64_t b_col, T *c, int64_t ldc,        \
-                                              bool accumulate) {                                   \
-        for (int64_t i = 0; i < m; i++)                                                            \
+    static void F(short_dots_##v##_##partial)(int64_t m, int64_t w, MASK mask, const T *a,         \
+                                              int64_t a_row, const T *b, int64_t b_col, T *c,      \
+                                              int64_t ldc, bool accumulate) {                      \
+        for (int64_t i = 0; i < m && w == LANES; i++)                                              \
             F(short_dots)                                                                          \
-        (v, partial, mask, a + i * a_row, b, b_col, c + i * ldc, accumulate);                      \
+        (v, partial, mask, false, LANES, a + i * a_row, b, b_col, c + i * ldc, accumulate);        \
+        for (int64_t i = 0; i < m && w < LANES; i++)                                               \
+            F(short_dots)                                                                          \
+        (v, partial, mask, true, w, a + i * a_row, b, b_col, c + i * ldc, accumulate);             \
     }
 SHORT_DOTS(0, 1)
 SHORT_DOTS(1, 0)
@@ -222,12 +233,12 @@ SHORT_DOTS(3, 1)
 SHORT_DOTS(4, 0)
 #undef SHORT_DOTS
 
-/* The columns that LANES goes into, and where C is written anew all there are: the last LANES
- * of them, some of which it computes again.  Returns how many are done. */
+/* LANES columns at a time, and the rest of them where that takes less than tiles of DOT_N and one
+ * after the other do.  Returns how many are done. */
 static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row,
                                 const T *b, int64_t b_col, T *c, int64_t ldc, bool accumulate) {
-    typedef void (*of)(int64_t m, MASK mask, const T *a, int64_t a_row, const T *b, int64_t b_col,
-                       T *c, int64_t ldc, bool accumulate);
+    typedef void (*of)(int64_t m, int64_t w, MASK mask, const T *a, int64_t a_row, const T *b,
+                       int64_t b_col, T *c, int64_t ldc, bool accumulate);
     static const of by_k[][2] = {{NULL, F(short_dots_0_1)},
                                  {F(short_dots_1_0), F(short_dots_1_1)},
                                  {F(short_dots_2_0), F(short_dots_2_1)},
@@ -237,10 +248,11 @@ static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int
     MASK mask = MAKE_MASK(k % LANES ? k % LANES : LANES);
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
-        f(m, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
-    if (j == n || accumulate)
+        f(m, LANES, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
+    int64_t w = n - j;
+    if (m <= 2 ? w <= DOT_N / 2 || w == DOT_N : w <= LANES / 2 || w % DOT_N == 0)
         return j;
-    f(m, mask, a, a_row, b + (n - LANES) * b_col, b_col, c + n - LANES, ldc, false);
+    f(m, w, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
     return n;
 }
 #endif
@@ -250,7 +262,7 @@ static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_ro
                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
     int64_t done = 0;
 #ifdef HSUMS
-    if (k <= F(DOT_SHORT) && n >= LANES)
+    if (k <= F(DOT_SHORT))
         done = F(short_dots_of)(m, n, k, a, a_row, b, b_col, c, ldc, accumulate);
 #endif
     for (int64_t j = done; j < n; j += DOT_N) {
