@@ -39,6 +39,21 @@ typedef struct jn_par {
 } jn_par;
 extern const jn_par jn_par_serial;
 
+/* Matrices that several products of a run multiply by, as their kernel reads them: packed at the
+ * second product, which is when it pays.  ops/cpu/products/packs.c; all zero: none yet. */
+typedef struct jn_pack {
+    const void *b; /* where it lies, and how */
+    int64_t n, k, b_row, b_col;
+    void *panels; /* NULL: met once */
+} jn_pack;
+enum { JN_MOST_PACKS = 8 };
+typedef struct jn_packs {
+    uint32_t n;
+    size_t bytes;
+    jn_pack pack[JN_MOST_PACKS];
+} jn_packs;
+void jn_packs_free(jn_packs *packs);
+
 typedef struct jn_kargs {
     const jn_view *in;
     const jn_view *out; /* allocated by the caller, row-major, dims as inferred */
@@ -53,6 +68,7 @@ typedef struct jn_kargs {
      * apart[r * (n_in + n_out) + i], not at the views' data.  Only where jn_takes_apart() says. */
     uint32_t n_apart;
     char *const *apart;
+    jn_packs *packs; /* operand 1 stays as it is while these are kept; NULL: it may not */
 } jn_kargs;
 
 typedef void (*jn_kernel_fn)(const jn_kargs *k);

@@ -56,6 +56,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/products/matmul.c \
 	ops/cpu/kernels/nn.c \
 	ops/cpu/products/onednn.c \
+	ops/cpu/products/packs.c \
 	ops/cpu/kernels/pool.c \
 	ops/cpu/kernels/reduce.c \
 	ops/cpu/select/select.c \

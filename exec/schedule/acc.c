@@ -73,7 +73,7 @@ janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t 
     if (!add || !jn_dtype_is_float(dtype))
         return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)dtype));
-    jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false, false, 0, NULL};
+    jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false, false, 0, NULL, NULL};
     add(&k);
     return JANUS_OK;
 }
@@ -111,9 +111,19 @@ static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product 
     uint32_t flags = 0;
     if (!matmul || (bytes && !workspace))
         return JN_NO_MEMORY();
-    jn_kargs k = {
-        v,           v + 2, 2, 1,   jn_service_xtz.attrs, workspace, &flags, jn_par_pool(),
-        to->written, false, 0, NULL};
+    jn_kargs k = {v,
+                  v + 2,
+                  2,
+                  1,
+                  jn_service_xtz.attrs,
+                  workspace,
+                  &flags,
+                  jn_par_pool(),
+                  to->written,
+                  false,
+                  0,
+                  NULL,
+                  NULL};
     matmul(&k);
     jn_free_aligned(workspace);
     to->written = true;

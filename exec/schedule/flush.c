@@ -41,6 +41,7 @@ void jn_schedule_end(jn_run *r) {
     jn_tables_return(r);
     for (int i = 0; i < JN_MAX_RANGES; i++) {
         jn_free_aligned(s->scratch[i].data);
+        jn_packs_free(s->packs[i]);
         if (!r->set)
             continue;
         size_t *last = &r->set->scratch[i], less = *last - *last / 4;

@@ -241,6 +241,24 @@ static void add_rows(tile *w, const jn_vnode *vn, jn_table *table, const jn_karg
     *in = index;
 }
 
+/* Weights that the run was given stay as they are till its commit: what its products pack of them
+ * is kept.  A list of calls that is run again finds others, and runs without an entry (those of
+ * deferred ops) go on while their caller writes. */
+static jn_packs *packs(const tile *w, const jn_vnode *vn) {
+    jn_run *r = w->g->lane->run;
+    const jn_src *b = &vn->n->in[1];
+    if (!(vn->op->flags & JN_OP_PRODUCT) || vn->n_in < 2 || b->kind != JN_SRC_INPUT || w->list ||
+        r->exact || !r->entry || w->g->layout[b->index] != JN_ROWS_SHARED)
+        return NULL;
+    const jn_tval *v = w->task[0]->in[b->index];
+    if (v->task || !v->dense || v->shape->dtype != JANUS_F32)
+        return NULL;
+    jn_packs **of = &r->of_schedule.packs[w->part];
+    if (!*of)
+        *of = jn_calloc(1, sizeof **of);
+    return *of;
+}
+
 /* The variant is read by all ranges at once: data pointers go into copies of its views. */
 static void call(tile *w, const jn_vnode *vn) {
     const jn_segnode *n = vn->n;
@@ -267,8 +285,10 @@ static void call(tile *w, const jn_vnode *vn) {
     jn_kargs k = {in,        out,       vn->n_in,
                   vn->n_out, vn->attrs, w->workspace,
                   &w->flags, w->par,    part && (table || part->written),
-                  false,     0,         NULL};
+                  false,     0,         NULL,
+                  NULL};
     k.from_end = vn->from_end;
+    k.packs = packs(w, vn);
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1, left = times;
     int64_t start = jn_prof_begin();
     if (vn->apart) {

@@ -93,7 +93,8 @@ typedef struct jn_of_schedule {
     jn_early *early;       /* who has the first of the pending tasks, or NULL */
     JN_VEC(uint32_t) deps; /* of the pending tasks */
     jn_scratch scratch[JN_MAX_RANGES];
-    jn_table *tables; /* in use (exec/schedule/rows.h) */
+    struct jn_packs *packs[JN_MAX_RANGES]; /* of products, by part; NULL: none yet */
+    jn_table *tables;                      /* in use (exec/schedule/rows.h) */
     JN_VEC(jn_result_store) result_stores;
     JN_VEC(jn_store) stores; /* of results and of the log, by address */
     bool stores_overlap;     /* some of them */

@@ -26,8 +26,10 @@ typedef struct jn_gemm_args {
     bool accumulate;
     void *pack; /* JN_GEMM_PACK bytes of 64-byte aligned scratch for a B that no cache holds, or
                    NULL */
+    const void *panels; /* B, packed whole, or NULL */
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
+typedef void (*jn_gemm_pack_fn)(const jn_gemm_args *g, void *panels);
 enum { /* up to so many rows by a transposed B are dot products where they are so long, of a set
           that adds up several at once a quarter as long */
        JN_GEMM_DOT_ROWS = 256,
@@ -71,6 +73,8 @@ typedef struct jn_isa_table {
     jn_kernel_fn kernel[JN_OP_ID_COUNT][JANUS_DTYPE_COUNT];
     jn_kernel_fn cast[JANUS_DTYPE_COUNT][JANUS_DTYPE_COUNT]; /* [from][to] */
     jn_gemm_fn gemm[2];                                      /* f32, f64 */
+    jn_gemm_pack_fn gemm_pack;                               /* f32: all of B */
+    int64_t panel;                                           /* columns of one */
     int64_t dot_long; /* of f32: from here on dot products pay */
     /* One reduction of [outer, n, inner] to [outer, inner]; [op][dtype]; `out` has the dtype the
      * row says (sums of integers i64, any and all bool).  Work on outer indices [begin, end) when

@@ -19,6 +19,7 @@
 #undef HSUM
 #undef HSUMS
 #undef SUMS
+#undef TRANSPOSE
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -50,8 +51,33 @@
 #define HSUM(v) jn_hsum_f(v)
 #define HSUMS(v) jn_hsums_f(v)
 #define SUMS 6
+#define TRANSPOSE(from, row, to, step) jn_transpose_f(from, row, to, step)
 #ifndef JN_HSUMS
 #define JN_HSUMS
+/* 16 rows of 16 numbers become columns. */
+static inline void jn_transpose_f(const float *from, int64_t row, float *to, int64_t step) {
+    __m512 a[16], b[16];
+    for (int i = 0; i < 16; i += 2) {
+        __m512 x = _mm512_loadu_ps(from + i * row), y = _mm512_loadu_ps(from + (i + 1) * row);
+        a[i] = _mm512_unpacklo_ps(x, y);
+        a[i + 1] = _mm512_unpackhi_ps(x, y);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m512d x = _mm512_castps_pd(a[i + k]), y = _mm512_castps_pd(a[i + k + 2]);
+            b[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
+            b[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
+        }
+    for (int i = 0; i < 16; i += 8)
+        for (int k = 0; k < 4; k++) {
+            a[i + k] = _mm512_shuffle_f32x4(b[i + k], b[i + k + 4], 0x88);
+            a[i + k + 4] = _mm512_shuffle_f32x4(b[i + k], b[i + k + 4], 0xdd);
+        }
+    for (int k = 0; k < 8; k++) {
+        _mm512_storeu_ps(to + k * step, _mm512_shuffle_f32x4(a[k], a[k + 8], 0x88));
+        _mm512_storeu_ps(to + (k + 8) * step, _mm512_shuffle_f32x4(a[k], a[k + 8], 0xdd));
+    }
+}
 static inline __m512 jn_two_f(__m512 a, __m512 b) {
     return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
 }

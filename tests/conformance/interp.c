@@ -244,9 +244,19 @@ janus_status tape_run(tape *t, const jn_op *op, val *const *in, unsigned n_in, c
         return jn_error(JANUS_UNSUPPORTED, "%s: no kernel", op->name);
     size_t ws = impl->workspace ? impl->workspace(&sig) : 0;
     void *workspace = ws ? must(jn_alloc_aligned(ws)) : NULL;
-    jn_kargs k = {iv,        ov,        (uint16_t)n_in, (uint16_t)n_out, own,
-                  workspace, &t->flags, &jn_par_serial, false,           false,
-                  0,         NULL};
+    jn_kargs k = {iv,
+                  ov,
+                  (uint16_t)n_in,
+                  (uint16_t)n_out,
+                  own,
+                  workspace,
+                  &t->flags,
+                  &jn_par_serial,
+                  false,
+                  false,
+                  0,
+                  NULL,
+                  NULL};
     kernel(&k);
     jn_free_aligned(workspace);
     record(t, op, in, n_in, own, out, n_out);

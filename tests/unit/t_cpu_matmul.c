@@ -59,6 +59,8 @@ static void make(matrix *m, int dtype, int64_t b, int64_t rows, int64_t cols, bo
     }
 }
 
+static jn_packs *kept; /* of what is called; or NULL */
+
 static void run(jn_kernel_fn kernel, const jn_view *in, unsigned n_in, const jn_view *out,
                 const void *attrs, bool accumulate) {
     uint32_t flags = 0;
@@ -69,7 +71,8 @@ static void run(jn_kernel_fn kernel, const jn_view *in, unsigned n_in, const jn_
                   .attrs = attrs,
                   .flags = &flags,
                   .par = jn_par_pool(),
-                  .accumulate = accumulate};
+                  .accumulate = accumulate,
+                  .packs = kept};
     kernel(&k);
 }
 
@@ -80,11 +83,16 @@ static void check_matmul(int dtype, int64_t batch, int64_t m, int64_t n, int64_t
     make(&b, dtype, batch, tb ? n : k, tb ? k : n, sb, gap);
     make(&c, dtype, batch, m, n, false, 0);
     make(&before, dtype, batch, m, n, false, 0);
-    memcpy(before.data, c.data, (size_t)(batch * m * n) * jn_elem_size(dtype));
+    size_t bytes = (size_t)(batch * m * n) * jn_elem_size(dtype);
+    memcpy(before.data, c.data, bytes);
     janus_matmul_attrs attrs = {sizeof attrs, ta, tb};
     jn_view in[2] = {a.view, b.view};
     jn_sig sig = {JN_OP(matmul), in, &c.view, 2, 1, &attrs};
     run(jn_cpu_matmul(&sig), in, 2, &c.view, &attrs, accumulate);
+    for (int again = 0; kept && again < 2; again++) { /* packs, and finds what is packed */
+        memcpy(c.data, before.data, bytes);
+        run(jn_cpu_matmul(&sig), in, 2, &c.view, &attrs, accumulate);
+    }
     double worst = 0, unit = dtype == JANUS_F32 ? 0x1p-24 : 0x1p-53;
     for (int64_t q = 0; q < batch; q++)
         for (int64_t i = 0; i < m; i++)
@@ -181,6 +189,37 @@ static void few_rows_by_a_large_matrix_are_right(void) {
     }
 }
 
+/* Matrices that several products share: each is packed once, and only where that pays. */
+static void kept_panels_are_right(void) {
+    static const int64_t shapes[][3] = {{4, 64, 128},    {5, 65, 130},   {9, 1024, 128},
+                                        {18, 500, 250},  {50, 127, 300}, {160, 130, 101},
+                                        {23, 128, 1024}, {7, 70, 120}};
+    /* too few or too many rows, too small and too large a matrix */
+    static const int64_t others[][3] = {{3, 256, 256}, {161, 64, 256}, {9, 64, 64}, {5, 1024, 129}};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++)
+            for (int bits = 0; bits < 8; bits++) {
+                bool batch = shapes[i][0] == 7;
+                kept = calloc(1, sizeof *kept);
+                check_matmul(JANUS_F32, batch ? 3 : 1, shapes[i][0], shapes[i][1], shapes[i][2],
+                             false, bits & 1, false, bits & 2, bits & 4 ? 3 : 0, bits % 3 == 0);
+                bool packs = kept->n == 1 && kept->pack[0].panels;
+                CU_ASSERT(packs == (s == 2 && !batch && !(bits & 1) == !!(bits & 2)));
+                CU_ASSERT(packs || kept->n == 0);
+                jn_packs_free(kept);
+                kept = NULL;
+            }
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof others / sizeof others[0]; i++) {
+            kept = calloc(1, sizeof *kept);
+            check_matmul(JANUS_F32, 1, others[i][0], others[i][1], others[i][2], false, false,
+                         false, true, 0, false);
+            CU_ASSERT_EQUAL(kept->n, 0);
+            jn_packs_free(kept);
+            kept = NULL;
+        }
+}
+
 static void batches_are_right(void) {
     for (int bits = 0; bits < 16; bits++)
         for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype++)
@@ -237,6 +276,7 @@ static void linear_is_right(void) {
 
 JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
              {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
+             {"kept panels are right", kept_panels_are_right},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},
              {"linear is right", linear_is_right}, {"columns left over", columns_left_over})

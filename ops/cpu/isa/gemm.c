@@ -61,5 +61,7 @@
 void JN_ISA_FN(jn_isa_fill_gemm)(jn_isa_table *t) {
     t->gemm[JANUS_F32] = gemm_f32;
     t->gemm[JANUS_F64] = gemm_f64;
+    t->gemm_pack = pack_whole_f32;
+    t->panel = NR_f32;
     t->dot_long = DOT_LONG_f32;
 }

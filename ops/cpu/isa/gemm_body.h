@@ -315,12 +315,16 @@ static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_c
     }
     /* Blocks of a cache line by a cache line. */
     for (int64_t p0 = 0; p0 < k; p0 += 16) {
-        int64_t p1 = p0 + 16 < k ? p0 + 16 : k;
-        for (int64_t j = 0; j < w; j++)
+        int64_t p1 = p0 + 16 < k ? p0 + 16 : k, j = 0;
+#ifdef TRANSPOSE
+        for (; b_row == 1 && p1 - p0 == 16 && j + 16 <= w; j += 16)
+            TRANSPOSE(b + p0 + j * b_col, b_col, panel + p0 * F(NR) + j, F(NR));
+#endif
+        for (; j < w; j++)
             for (int64_t p = p0; p < p1; p++)
                 panel[p * F(NR) + j] = b[p * b_row + j * b_col];
         for (int64_t p = p0; p < p1 && w < F(NR); p++)
-            for (int64_t j = w; j < F(NR); j++)
+            for (j = w; j < F(NR); j++)
                 panel[p * F(NR) + j] = 0;
     }
 }
@@ -392,6 +396,29 @@ static bool F(column)(const jn_gemm_args *g) {
     return true;
 }
 
+#ifndef JN_SIMD_F64
+/* Panels of all of k, one behind the other. */
+static void F(pack_whole)(const jn_gemm_args *g, void *panels) {
+    const T *b = g->b;
+    T *to = panels;
+    for (int64_t j = 0; j < g->n; j += F(NR), to += g->k * F(NR))
+        F(pack)
+    (g->k, g->n - j < F(NR) ? g->n - j : F(NR), b + j * g->b_col, g->b_row, g->b_col, to);
+}
+#endif
+
+/* Each sum runs over k in order, so its bits do not depend on how many rows there are. */
+static void F(packed)(const jn_gemm_args *g) {
+    const T *a = g->a, *panel = g->panels;
+    T *c = g->c;
+    for (int64_t j = 0; j < g->n; j += F(NR), panel += g->k * F(NR))
+        for (int64_t p = 0; p < g->k; p += F(KC))
+            F(panel)
+    (g->m, g->n - j < F(NR) ? g->n - j : F(NR), g->k - p < F(KC) ? g->k - p : F(KC),
+     a + p * g->a_col, g->a_row, g->a_col, panel + p * F(NR), c + j, g->ldc,
+     g->accumulate || p > 0);
+}
+
 static void F(gemm)(const jn_gemm_args *g) {
     const T *a = g->a, *b = g->b;
     T *c = g->c;
@@ -401,6 +428,10 @@ static void F(gemm)(const jn_gemm_args *g) {
     if (k <= 0) {
         for (int64_t i = 0; i < m && !g->accumulate; i++)
             memset(c + i * g->ldc, 0, (size_t)n * sizeof(T));
+        return;
+    }
+    if (g->panels) {
+        F(packed)(g);
         return;
     }
     if (F(column)(g))

@@ -59,6 +59,10 @@ static bool passes_by(const jn_gemm_args *g, bool *packs) {
 }
 
 static void gemm_here(int dtype, const jn_gemm_args *g) {
+    if (g->panels) {
+        jn_isa.gemm[dtype](g);
+        return;
+    }
     bool packs = false, own = passes_by(g, &packs);
     if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
         g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own && jn_onednn_sgemm(g))
@@ -92,6 +96,8 @@ static void gemm_pieces(void *arg, int64_t begin, int64_t end) {
         } else {
             int64_t at = i * s->cols;
             g.b = (const char *)g.b + at * g.b_col * size;
+            if (g.panels) /* PIECE_COLS is a multiple of a panel's */
+                g.panels = (const char *)g.panels + at * g.k * size;
             g.c = (char *)g.c + at * size;
             g.n = g.n - at < s->cols ? g.n - at : s->cols;
         }
@@ -235,7 +241,7 @@ static void product(int dtype, const jn_gemm_args *g, const jn_par *par) {
         return;
     }
     bool packs;
-    if (is_deep(dtype, g, &packs) && by_depth(g, packs, par))
+    if (!g->panels && is_deep(dtype, g, &packs) && by_depth(g, packs, par))
         return;
     split s = {.dtype = dtype, .g = g};
     int64_t pieces;
@@ -357,6 +363,8 @@ static void matmul_float(const jn_kargs *k, int dtype) {
         return;
     }
     if (batch == 0) {
+        if (k->packs && dtype == JANUS_F32)
+            g.panels = jn_packs_find(k->packs, &g);
         jn_gemm(dtype, &g, k->par);
         return;
     }
@@ -377,6 +385,8 @@ static void matmul_float(const jn_kargs *k, int dtype) {
             g.m *= n;
             g.a_row = g.k;
             g.a_col = 1;
+            if (k->packs && dtype == JANUS_F32 && rb == 2)
+                g.panels = jn_packs_find(k->packs, &g);
             jn_gemm(dtype, &g, k->par);
             jn_free_aligned(copy);
             return;
@@ -434,10 +444,13 @@ static void linear_float(const jn_kargs *k, int dtype) {
                       .c = c,
                       .ldc = out,
                       .accumulate = bias || k->accumulate};
-    if (k->n_apart)
+    if (k->n_apart) {
         gemm_apart(k, dtype, &g, bias);
-    else
-        jn_gemm(dtype, &g, k->par);
+        return;
+    }
+    if (k->packs && dtype == JANUS_F32)
+        g.panels = jn_packs_find(k->packs, &g);
+    jn_gemm(dtype, &g, k->par);
 }
 
 bool jn_takes_apart(const jn_sig *sig) {

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matrices packed once for all the products of a run that multiply by them.
+ *
+ * The levels of a recursion multiply few rows each by the same weight.  Packing it costs as much as
+ * the product of a dozen rows, and dot products, which pack nothing, spend a third of their time on
+ * adding up vectors.  So the second product packs the weight as own kernels read it, and those that
+ * follow find it.  Whoever keeps the panels promises that the matrix stays as it is
+ * (exec/schedule/tile.c).
+ */
+#include "graph/base/alloc.h"
+#include "ops/cpu/gemm.h"
+
+enum {
+    LEAST_ROWS = 4,
+    MOST_ROWS = 160, /* oneDNN's packing is lost in more */
+    LEAST_NUMBERS = 1 << 13,
+    MOST_NUMBERS = 1 << 17, /* of a matrix: larger ones leave no room in a core's cache */
+    MOST_BYTES = 4 << 20    /* of all panels */
+};
+
+static bool pays(const jn_gemm_args *g) {
+    bool turned = g->b_row == 1 && g->b_col >= g->k;
+    return g->m >= LEAST_ROWS && g->m <= MOST_ROWS && g->a_col == 1 && turned &&
+           g->n >= jn_isa.panel && g->k >= 16 && g->k <= MOST_NUMBERS && g->n <= MOST_NUMBERS &&
+           g->k * g->n >= LEAST_NUMBERS && g->k * g->n <= MOST_NUMBERS &&
+           jn_isa.dot_long < JN_GEMM_DOT_LONG; /* measured with sets of wide vectors */
+}
+
+static jn_pack *met(jn_packs *p, const jn_gemm_args *g) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        jn_pack *at = &p->pack[i];
+        if (at->b == g->b && at->n == g->n && at->k == g->k && at->b_row == g->b_row &&
+            at->b_col == g->b_col)
+            return at;
+    }
+    return NULL;
+}
+
+const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g) {
+    if (!pays(g))
+        return NULL;
+    jn_pack *at = met(p, g);
+    if (!at) {
+        if (p->n < JN_MOST_PACKS)
+            p->pack[p->n++] = (jn_pack){g->b, g->n, g->k, g->b_row, g->b_col, NULL};
+        return NULL;
+    }
+    if (at->panels)
+        return at->panels;
+    int64_t columns = (g->n + jn_isa.panel - 1) / jn_isa.panel * jn_isa.panel;
+    size_t bytes = (size_t)(columns * g->k) * sizeof(float);
+    if (bytes > MOST_BYTES - p->bytes)
+        return NULL;
+    at->panels = jn_alloc_aligned(bytes); /* without them it is slower */
+    if (at->panels) {
+        p->bytes += bytes;
+        jn_isa.gemm_pack(g, at->panels);
+    }
+    return at->panels;
+}
+
+void jn_packs_free(jn_packs *p) {
+    for (uint32_t i = 0; p && i < p->n; i++)
+        jn_free_aligned(p->pack[i].panels);
+    jn_free(p);
+}
