@@ -2,9 +2,11 @@
 /*
  * Attention: by cuDNN where it takes the case, else the scores of some queries at a time in the
  * workspace, as a product, weights in place by a block per query, another product.  f16 and bf16
- * have scores and weights in f32.
+ * have scores and weights in f32.  A library multiplies a batch whose members are equally far
+ * apart: operands of f32 and f64 that lie otherwise, as heads side by side do, are copied first.
  */
 #include "ops/cuda/product.cuh"
+#include "ops/cuda/registers.cuh"
 
 extern "C" {
 #include "ops/attention_rules.h"
@@ -33,10 +35,57 @@ static size_t product_room(const jn_attention &t) {
     return jn_cuda_gemm_workspace(t.batch * keys * (length > t.s ? length : t.s));
 }
 
+/* A matrix of every member of the batch. */
+struct mat {
+    char *p;
+    int dtype;
+    i64 row, col;
+    int64_t batch[JN_MAX_RANK];
+};
+static mat mat_of(const jn_attention &t, const jn_view &v) {
+    mat m;
+    m.p = (char *)v.data;
+    m.dtype = v.dtype;
+    m.row = v.strides[v.rank - 2];
+    m.col = v.strides[v.rank - 1];
+    jn_attention_strides(&t, &v, 2, m.batch);
+    return m;
+}
+
+/* Members of the batch that no one stride leads to, of a dtype that the library multiplies here. */
+static bool is_apart(const jn_attention &t, const jn_view &v) {
+    int64_t strides[JN_MAX_RANK];
+    i64 step = 0, size = 1;
+    bool first = true;
+    jn_attention_strides(&t, &v, 2, strides);
+    for (int d = t.rank - 1; d >= 0; d--) {
+        if (t.dims[d] == 1)
+            continue;
+        if (first)
+            step = strides[d];
+        else if (strides[d] != step * size)
+            return v.dtype == JANUS_F32 || v.dtype == JANUS_F64;
+        first = false;
+        size *= (i64)t.dims[d];
+    }
+    return false;
+}
+/* Elements of a copy; 0: none is made. */
+static i64 placed_elements(const jn_attention &t, const jn_view &v) {
+    i64 n = (i64)(t.batch * v.dims[v.rank - 2] * v.dims[v.rank - 1]);
+    return n < INT32_MAX && is_apart(t, v) ? n : 0;
+}
+static size_t placed_bytes(const jn_attention &t, const jn_view &v) {
+    return ((size_t)placed_elements(t, v) * (size_t)size_of(v.dtype) + 255) & ~(size_t)255;
+}
+
 extern "C" size_t jn_cuda_attention_workspace(const jn_sig *sig, bool backward) {
     const jn_view *q = &sig->in[backward];
     jn_attention t = jn_attention_of(q, q + 1, q + 2, &sig->out[0], sig->attrs);
-    return scores_bytes(t, q->dtype) * (backward ? 2 : 1) + product_room(t);
+    size_t placed = backward ? placed_bytes(t, sig->in[0]) : 0;
+    for (int i = 0; i < 3; i++)
+        placed += placed_bytes(t, q[i]);
+    return scores_bytes(t, q->dtype) * (backward ? 2 : 1) + product_room(t) + placed;
 }
 
 /* One slice of the scores of every member of the batch. */
@@ -105,22 +154,6 @@ template <class C> static __global__ void weigh_grad(slice a, i64 rows) {
     }
 }
 
-/* A matrix of every member of the batch. */
-struct mat {
-    char *p;
-    int dtype;
-    i64 row, col;
-    int64_t batch[JN_MAX_RANK];
-};
-static mat mat_of(const jn_attention &t, const jn_view &v) {
-    mat m;
-    m.p = (char *)v.data;
-    m.dtype = v.dtype;
-    m.row = v.strides[v.rank - 2];
-    m.col = v.strides[v.rank - 1];
-    jn_attention_strides(&t, &v, 2, m.batch);
-    return m;
-}
 static mat flipped(mat m) {
     i64 row = m.row;
     m.row = m.col;
@@ -151,6 +184,7 @@ struct job {
     jn_attention t;
     void *workspace;
     size_t workspace_bytes;
+    char *places; /* for copies of operands */
 };
 
 /* y[m][n] (+)= a[m][k] b[k][n] for every member */
@@ -223,10 +257,94 @@ static job job_of(const jn_kargs *k, unsigned query) {
     size_t scores = scores_bytes(j.t, k->in[query].dtype) * (query ? 2 : 1);
     j.workspace_bytes = product_room(j.t);
     j.workspace = j.workspace_bytes ? (char *)k->workspace + scores : NULL;
+    j.places = (char *)k->workspace + scores + j.workspace_bytes;
     return j;
 }
 
 static int wide(int dtype) { return dtype == JANUS_F64 ? JANUS_F64 : JANUS_F32; }
+
+/* ---- operands in place --------------------------------------------------------------------------
+ */
+
+struct place {
+    const char *from;
+    char *to;
+    unsigned rows, cols, n;
+    i64 row, col, s[JN_MAX_RANK];
+    bool vectors;
+};
+enum { PLACES = 4 };
+struct places {
+    place of[PLACES]; /* one for each blockIdx.y */
+    int rank;
+    unsigned d[JN_MAX_RANK];
+};
+
+static __device__ __forceinline__ i64 offset_at(const places &q, unsigned i) {
+    const place &p = q.of[blockIdx.y];
+    unsigned row = i / p.cols, b = row / p.rows;
+    i64 o = (i64)(row % p.rows) * p.row + (i64)(i % p.cols) * p.col;
+    JN_NO_UNROLL
+    for (int d = q.rank - 1; d >= 0; d--) {
+        o += (i64)(b % q.d[d]) * p.s[d];
+        b /= q.d[d];
+    }
+    return o;
+}
+
+template <class F> static __global__ void put_in_place(places q) {
+    const place &p = q.of[blockIdx.y];
+    if (p.vectors) {
+        JN_EACH(i, p.n / 4)
+        ((fours<F> *)p.to)[i] =
+            *(const fours<F> *)((const F *)p.from + offset_at(q, 4 * (unsigned)i));
+        return;
+    }
+    JN_EACH(i, p.n)
+    ((F *)p.to)[i] = ((const F *)p.from)[offset_at(q, (unsigned)i)];
+}
+
+/* The matrices of these operands, copied where members lie apart: all in one launch. */
+static void mats_in_place(const job &j, const jn_view *const *v, mat *const *out, int n) {
+    places q;
+    char *to = j.places;
+    unsigned used = 0, most = 0;
+    memset(&q, 0, sizeof q);
+    q.rank = j.t.rank;
+    for (int d = 0; d < q.rank; d++)
+        q.d[d] = (unsigned)j.t.dims[d];
+    for (int i = 0; i < n; i++) {
+        mat m = *out[i] = mat_of(j.t, *v[i]);
+        const i64 elements = placed_elements(j.t, *v[i]);
+        if (!elements)
+            continue;
+        place &p = q.of[used++];
+        p.from = m.p;
+        p.to = to;
+        p.rows = (unsigned)v[i]->dims[v[i]->rank - 2];
+        p.cols = (unsigned)v[i]->dims[v[i]->rank - 1];
+        p.n = (unsigned)elements;
+        p.row = m.row;
+        p.col = m.col;
+        p.vectors = p.cols % 4 == 0 && m.col == 1 && (p.rows == 1 || m.row % 4 == 0) &&
+                    (uintptr_t)m.p % (4 * (size_t)size_of(m.dtype)) == 0;
+        i64 step = (i64)p.rows * p.cols;
+        for (int d = q.rank - 1; d >= 0; d--) {
+            p.s[d] = m.batch[d];
+            p.vectors = p.vectors && m.batch[d] % 4 == 0;
+            out[i]->batch[d] = step;
+            step *= (i64)j.t.dims[d];
+        }
+        out[i]->p = to;
+        out[i]->row = p.cols;
+        out[i]->col = 1;
+        to += placed_bytes(j.t, *v[i]);
+        most = p.n > most ? p.n : most;
+    }
+    if (used)
+        BY_DTYPE(JN_LAUNCH, j.e, v[0]->dtype, put_in_place, dim3(grid_for((most + 3) / 4), used),
+                 JN_BLOCK, q);
+}
 
 /* Scores of a slice, as weights. */
 static void weights(const job &j, const slice &a, int dtype, const mat &q, const mat &key,
@@ -382,8 +500,10 @@ static void run_attention(const jn_kargs *k) {
     int dtype = k->in[0].dtype;
     if (by_library(k, j, 0) || j.e->error)
         return;
-    mat q = mat_of(t, k->in[0]), key = mat_of(t, k->in[1]), v = mat_of(t, k->in[2]),
-        y = mat_of(t, k->out[0]);
+    mat q, key, v, y = mat_of(t, k->out[0]);
+    const jn_view *views[] = {&k->in[0], &k->in[1], &k->in[2]};
+    mat *mats[] = {&q, &key, &v};
+    mats_in_place(j, views, mats, 3);
     for (i64 first = 0, most = slice_of(t); first < t.l && t.batch; first += most) {
         i64 n = t.l - first < most ? t.l - first : most;
         slice a = slice_at(j, k, 3, first, n);
@@ -400,9 +520,11 @@ static void run_attention_grad(const jn_kargs *k) {
     int dtype = k->in[1].dtype;
     if (by_library(k, j, JN_ATTENTION_QUERY) || j.e->error)
         return;
-    mat dy = mat_of(t, k->in[0]), q = mat_of(t, k->in[1]), key = mat_of(t, k->in[2]),
-        v = mat_of(t, k->in[3]), dq = mat_of(t, k->out[0]), dk = mat_of(t, k->out[1]),
-        dv = mat_of(t, k->out[2]);
+    mat dy, q, key, v, dq = mat_of(t, k->out[0]), dk = mat_of(t, k->out[1]),
+                       dv = mat_of(t, k->out[2]);
+    const jn_view *views[] = {&k->in[0], &k->in[1], &k->in[2], &k->in[3]};
+    mat *mats[] = {&dy, &q, &key, &v};
+    mats_in_place(j, views, mats, PLACES);
     if (!t.l) { /* keys that nobody asked for */
         multiply(j, t.s, t.e, 0, flipped(q), q, dk, false);
         multiply(j, t.s, t.v, 0, flipped(q), dy, dv, false);

@@ -354,6 +354,32 @@ assert s["nodes"] < 1300, s  # a launch for each step would be 275 more than 121
 """)
 
 
+def test_attention_of_heads_side_by_side(on_device):
+    """Operands whose members no one stride leads to are copied first, each alone or all of them, by fours or not."""
+    on_device("""
+import itertools
+janus.manual_seed(5)
+def operand(flat, rows, heads, length, size, side, at):
+    flat = flat[at:at + rows * heads * length * size]
+    return flat.reshape(rows, length, heads, size).transpose(1, 2) if side else flat.reshape(rows, heads, length, size)
+numbers = [janus.randn(1000) for _ in range(4)]
+for (rows, heads, l, s, size), dtype in itertools.product([(3, 2, 5, 7, 8), (2, 3, 6, 6, 5), (1, 4, 4, 3, 4), (4, 1, 1, 2, 12)],
+                                                          [janus.float32, janus.float64, janus.bfloat16]):
+    for sides in ((1, 1, 1, 1), (1, 0, 0, 1), (0, 1, 0, 0), (0, 0, 1, 0)):
+        for at in (0, 1, 4):
+            found = []
+            for dev in ("cpu", "cuda"):
+                q, k, v, dy = (operand(x.to(dtype).to(dev), rows, heads, n, size, side, at)
+                               for x, n, side in zip(numbers, (l, s, s, l), sides))
+                q, k, v = (x.requires_grad_() for x in (q, k, v))
+                y = F.scaled_dot_product_attention(q, k, v, is_causal=l == s)
+                y.backward(dy)
+                found.append([y, q.grad, k.grad, v.grad])
+            for want, have in zip(*found):
+                close(have.float(), want.float(), 3e-2 if dtype == janus.bfloat16 else 1e-4)
+""")
+
+
 def test_captures_per_shape_and_held_results(on_device):
     on_device("""
 m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
