@@ -273,6 +273,11 @@ static bool length_holds(const jpy_src *s, PyObject *v) {
     return PyDict_Check(v) && PyDict_GET_SIZE(v) == s->number;
 }
 
+static bool has_items(PyObject *v) {
+    return PyDict_Check(v) ? PyDict_GET_SIZE(v) > 0
+                           : (PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0;
+}
+
 static bool keys_hold(PyObject *keys, PyObject *dict) {
     if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys))
         return false;
@@ -305,7 +310,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
         return false;
-    if ((c & JPY_CHECK_SOME) && !((PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0))
+    if ((c & JPY_CHECK_SOME) && !has_items(v))
         return false;
     if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2 ||
                                  PyFunction_GET_GLOBALS(v) != s->want))
@@ -482,7 +487,7 @@ static void add_dims(PyObject *dims, const jpy_src *s, PyObject *v) {
 }
 
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
-                        PyObject *lengths, PyObject *dims) {
+                        PyObject *lengths, PyObject *dicts, PyObject *dims) {
     if (!jpy_guards_called_so(g, call))
         return;
     PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
@@ -493,10 +498,11 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
                        : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
         if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
-        bool sized = PyList_CheckExact(slots[i]) || PyTuple_CheckExact(slots[i]);
-        if ((s->checks & JPY_CHECK_LEN) && sized && s->number != Py_SIZE(slots[i])) {
+        bool dict = PyDict_CheckExact(slots[i]);
+        bool sized = dict || PyList_CheckExact(slots[i]) || PyTuple_CheckExact(slots[i]);
+        if ((s->checks & JPY_CHECK_LEN) && sized && !length_holds(s, slots[i])) {
             PyObject *path = jpy_src_length(s);
-            if (!path || PySet_Add(lengths, path) < 0)
+            if (!path || PySet_Add(dict ? dicts : lengths, path) < 0)
                 PyErr_Clear();
             Py_XDECREF(path);
         } else if ((s->checks & JPY_CHECK_CONST) && s->want &&

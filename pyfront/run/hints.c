@@ -104,15 +104,16 @@ void jpy_hints_gradient(jpy_function *f) {
         f->gradients = JPY_GRADIENTS_SOME;
 }
 
-/* A list that the graph itself makes longer or shorter has another length at every call. */
-static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths) {
+/* A list or dict that the graph itself makes longer or shorter has another length at every call. */
+static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths, PyObject *dicts) {
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step *x = &e->steps.data[i];
         const jpy_src *s = e->guards.srcs.data[x->slot];
-        if (x->kind != JPY_COMMIT_LIST || s->number == (int64_t)x->value->n)
+        bool dict = x->kind == JPY_COMMIT_DICT;
+        if (!dict && (x->kind != JPY_COMMIT_LIST || s->number == (int64_t)x->value->n))
             continue;
-        PyObject *path = jpy_src_length(s);
-        if (path && PySet_Contains(lengths, path) > 0 && PySet_Discard(lengths, path) > 0 &&
+        PyObject *path = jpy_src_length(s), *of = dict ? dicts : lengths;
+        if (path && PySet_Contains(of, path) > 0 && PySet_Discard(of, path) > 0 &&
             PyDict_GetItem(hints, path) != Py_False)
             PyDict_SetItem(hints, path, Py_True);
         Py_XDECREF(path);
@@ -122,9 +123,10 @@ static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths) 
 bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     if (!jpy_guards_called_so(&e->guards, call))
         return false;
-    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dims = PyDict_New(), *path;
-    if (numbers && lengths && dims)
-        jpy_guards_failing(&e->guards, call, numbers, lengths, dims);
+    PyObject *numbers = PySet_New(NULL), *lengths = PySet_New(NULL), *dicts = PySet_New(NULL);
+    PyObject *dims = PyDict_New(), *path;
+    if (numbers && lengths && dicts && dims)
+        jpy_guards_failing(&e->guards, call, numbers, lengths, dicts, dims);
     PyObject *pair;
     Py_ssize_t pos = 0;
     while (dims && PyDict_Next(dims, &pos, &path, &pair))
@@ -135,8 +137,9 @@ bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
             PyDict_SetItem(f->hints, path, Py_True);
         Py_DECREF(path);
     }
-    if (lengths)
-        learn_grown(f->hints, e, lengths);
+    if (lengths && dicts)
+        learn_grown(f->hints, e, lengths, dicts);
+    Py_XDECREF(dicts);
     while (lengths && PySet_GET_SIZE(lengths) && (path = PySet_Pop(lengths))) {
         learn_length(f->hints, path);
         Py_DECREF(path);

@@ -238,8 +238,10 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     if (!src)
         return jcv_py(c, o, NULL);
     bool fixed = of_fixed_tree(c, src);
-    bool any_length = !fixed && (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o) > 0 &&
-                      jpy_hint_length(c->f, src, PyList_CheckExact(o));
+    bool some = PyDict_CheckExact(o)
+                    ? PyDict_GET_SIZE(o) > 0
+                    : (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o);
+    bool any_length = !fixed && some && jpy_hint_length(c->f, src, PyList_CheckExact(o));
     if (any_length) { /* none stays apart */
         src->checks |= JPY_CHECK_SOME;
         c->entry->any_length = true;
