@@ -72,6 +72,7 @@ struct jcv_av {
     jpy_tree *tree; /* of a closure; of AV_LIST and AV_DICT: where they are made */
     struct jcv_frame *frame;
     const char *text;
+    bool sizes;      /* of AV_PY: a tuple that the program has just been given: a shape, strides */
     jcv_lack lack;   /* of AV_UNDEF ... */
     jcv_av *held;    /* ... of unknown value: the object that it holds, or None; NULL: not known */
     PyObject *named; /* of AV_TUPLE: the named tuple type that it is of, or NULL; of a stacked

@@ -247,8 +247,7 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
             return instance_recipe(c, f, a, r);
         if (!a->src && is_bound(a->py))
             jcv_refuse(c, "a method leaves the graph");
-        if (!a->src && (Py_TYPE(a->py) == jpy.size_type ||
-                        (PyTuple_CheckExact(a->py) && PyTuple_GET_SIZE(a->py))))
+        if (a->sizes)
             return sizes_recipe(c, f, a, r);
         r->kind = a->src ? JPY_MAKE_SOURCE : JPY_MAKE_CONST;
         for (size_t i = 0; i < c->real.n; i++)

@@ -235,8 +235,11 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         }
         return src ? jcv_bind_tensor(c, o, src) : jcv_real_tensor_const(c, o);
     }
-    if (!src)
-        return jcv_py(c, o, NULL);
+    if (!src) {
+        jcv_av *a = jcv_py(c, o, NULL);
+        a->sizes = Py_TYPE(o) == jpy.size_type || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o));
+        return a;
+    }
     bool fixed = of_fixed_tree(c, src);
     bool some = PyDict_CheckExact(o)
                     ? PyDict_GET_SIZE(o) > 0
