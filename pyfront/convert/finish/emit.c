@@ -5,8 +5,9 @@
  * Captures come first: a value used in a SubGraph that it does not belong to is a parameter of it,
  * and of every SubGraph on the way.  What comes from outside a recursion is a shared parameter (a
  * variable of a call that a function made inside of it sees is none, where it calls the other
- * again); what a loop only reads is carried.  Then all SubGraphs are declared with their
- * parameters, and bodies are built, the innermost first.
+ * again), and so is a tensor of main's that a loop of main only reads; what else a loop reads is
+ * carried.  Then all SubGraphs are declared with their parameters, and bodies are built, the
+ * innermost first.
  */
 #include "pyfront/convert/finish/finish.h"
 
@@ -36,7 +37,7 @@ static int capture(jcv_ctx *x, jcv_val *v) {
 static bool shared(const jcv_ctx *x, const jcv_val *v) {
     if (v->ctx->fn != x->fn)
         return !jcv_of_its_recursion(x, v);
-    return x->fn->kind == JCV_MAIN && x->in_loop && v->ctx->kind == JCV_MAIN && !v->node &&
+    return x->fn->kind == JCV_MAIN && x->in_loop && v->ctx->kind == JCV_MAIN &&
            v->type->kind == JANUS_KIND_TENSOR;
 }
 
