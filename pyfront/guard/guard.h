@@ -219,9 +219,9 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
 bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
 void jpy_fast_free(jpy_fast *f);
-/* Paths (jpy_src_path) of scalar sources whose CONST check fails now, of sequences that have another
- * length (jpy_src_length) and of dicts that have, added to sets; of tensors that are as they were but for dims,
- * added to a dict with their dims then and now, a pair of tuples. */
+/* Paths (jpy_src_path) of scalar sources whose CONST check fails now, of sequences that have
+ * another length (jpy_src_length) and of dicts that have, added to sets; of tensors that are as
+ * they were but for dims, added to a dict with their dims then and now, a pair of tuples. */
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
                         PyObject *lengths, PyObject *dicts, PyObject *dims);
 /* "a0.children[3].token"; with `general`, numbers in brackets become *. New reference. */
