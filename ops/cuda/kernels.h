@@ -43,6 +43,7 @@ typedef struct jn_cuda_gemm {
     bool add;
     void *workspace;
     size_t workspace_bytes;
+    const void *bias; /* [n], of the same dtype, added to every row; NULL: none */
 } jn_cuda_gemm;
 /* Workspace of a product of so many elements: what a split of the summed dim may want. */
 static inline size_t jn_cuda_gemm_workspace(int64_t numel) {

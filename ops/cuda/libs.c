@@ -207,6 +207,15 @@ static bool layout(libs *l, cublasLtMatrixLayout_t *out, int dtype, int64_t rows
                                              &step, sizeof step) == CUBLAS_STATUS_SUCCESS));
 }
 
+/* Of the transposed product: a number for each of its rows. */
+static bool add_bias(libs *l, cublasLtMatmulDesc_t op, const void *bias) {
+    const int32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    return l->api.MatmulDescSetAttribute(op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                         sizeof epilogue) == CUBLAS_STATUS_SUCCESS &&
+           l->api.MatmulDescSetAttribute(op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                         sizeof bias) == CUBLAS_STATUS_SUCCESS;
+}
+
 /* cuBLASLt is column-major: the transposed product, of the operands in the other order. */
 static bool describe(libs *l, kept *k) {
     const jn_cuda_gemm *g = &k->g;
@@ -225,7 +234,8 @@ static bool describe(libs *l, kept *k) {
                   g->ldb, g->batch, g->sb) &&
            layout(l, &k->b, g->dtype, g->a_transposed ? g->m : g->k, g->a_transposed ? g->k : g->m,
                   g->lda, g->batch, g->sa) &&
-           layout(l, &k->y, g->dtype, g->n, g->m, g->ldy, g->batch, g->sy);
+           layout(l, &k->y, g->dtype, g->n, g->m, g->ldy, g->batch, g->sy) &&
+           (!g->bias || add_bias(l, k->op, g->bias));
 }
 
 /* The library's first choice within the workspace.  It is told how the matrices are aligned: left
@@ -260,7 +270,7 @@ static bool same(const jn_cuda_gemm *a, const jn_cuda_gemm *b) {
            a->b_transposed == b->b_transposed && a->m == b->m && a->n == b->n && a->k == b->k &&
            a->lda == b->lda && a->sa == b->sa && a->ldb == b->ldb && a->sb == b->sb &&
            a->ldy == b->ldy && a->sy == b->sy && a->batch == b->batch && a->add == b->add &&
-           a->workspace_bytes == b->workspace_bytes;
+           a->workspace_bytes == b->workspace_bytes && !a->bias == !b->bias;
 }
 
 /* What all addresses of a product are a multiple of, at most what the library asks about. */
@@ -274,8 +284,9 @@ static uint32_t alignment(const jn_cuda_gemm *g) {
 
 static kept *find(libs *l, const jn_cuda_gemm *g, bool tf32) {
     const uint32_t align = alignment(g);
-    const int64_t part[] = {g->dtype, g->a_transposed, g->b_transposed, g->m,   g->n, g->k, g->lda,
-                            g->ldb,   g->ldy,          g->batch,        g->add, tf32, align};
+    const int64_t part[] = {g->dtype, g->a_transposed, g->b_transposed, g->m,     g->n,   g->k,
+                            g->lda,   g->ldb,          g->ldy,          g->batch, g->add, tf32,
+                            align,    g->bias != NULL};
     uint64_t h = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         h = (h ^ (uint64_t)part[i]) * 0x9E3779B97F4A7C15u;
@@ -301,6 +312,8 @@ bool jn_cuda_blas_gemm(jn_dev_exec *e, const jn_cuda_gemm *g) {
     kept *k = find(l, g, g->dtype == JANUS_F32 && e->allow_tf32);
     if (k->refused)
         return false; /* the kernel in ops/cuda/linear.cu does it */
+    if (g->bias && !add_bias(l, k->op, g->bias))
+        return false;
     const void *one = wide ? (const void *)&one_d : &one_f;
     const void *zero = wide ? (const void *)&zero_d : &zero_f;
     cublasStatus_t st = l->api.Matmul(l->lt, k->op, one, g->b, k->a, g->a, k->b,

@@ -104,13 +104,6 @@ static bool by_library(jn_dev_exec *e, const product &p) {
     if (!layout(p.m, p.k, p.am, p.ak, &ta, &lda) || !layout(p.k, p.n, p.bk, p.bn, &tb, &ldb) ||
         lda > most || ldb > most || ldy > most || !one_batch(p, &sa, &sb, &sy))
         return false;
-    bool bias = p.bias != NULL;
-    if (bias) {
-        if (p.add || (p.m > 1 && p.ym != p.n) || (p.batch > 1 && sy != p.m * p.n))
-            return false;
-        JN_LAUNCH(e, spread, grid_for(p.batch * p.m * p.n), JN_BLOCK, p.y, p.dtype, p.bias,
-                  p.bias_s, p.n, p.batch * p.m * p.n);
-    }
     jn_cuda_gemm g = {p.dtype,
                       ta,
                       tb,
@@ -127,9 +120,27 @@ static bool by_library(jn_dev_exec *e, const product &p) {
                       ldy,
                       sy,
                       p.batch,
-                      bias || p.add,
+                      p.add,
                       p.workspace,
-                      p.workspace_bytes};
+                      p.workspace_bytes,
+                      NULL};
+    if (!p.bias)
+        return jn_cuda_blas_gemm(e, &g);
+    if (p.add)
+        return false;
+    /* the library adds it to what it writes, where it knows how */
+    if (p.dtype != JANUS_F64 && p.batch == 1 && (p.n == 1 || p.bias_s == 1) &&
+        (uintptr_t)p.bias % 16 == 0) {
+        g.bias = p.bias;
+        if (jn_cuda_blas_gemm(e, &g) || e->error)
+            return !e->error;
+        g.bias = NULL;
+    }
+    if ((p.m > 1 && p.ym != p.n) || (p.batch > 1 && sy != p.m * p.n))
+        return false;
+    JN_LAUNCH(e, spread, grid_for(p.batch * p.m * p.n), JN_BLOCK, p.y, p.dtype, p.bias, p.bias_s,
+              p.n, p.batch * p.m * p.n);
+    g.add = true;
     return jn_cuda_blas_gemm(e, &g);
 }
 

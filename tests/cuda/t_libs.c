@@ -31,7 +31,8 @@ typedef struct fake_layout {
 } fake_layout;
 typedef struct fake_op {
     cublasComputeType_t compute;
-    int32_t ta, tb;
+    int32_t ta, tb, epilogue;
+    const float *bias;
 } fake_op;
 
 static cublasStatus_t create(cublasLtHandle_t *h) {
@@ -55,8 +56,16 @@ static cublasStatus_t op_free(cublasLtMatmulDesc_t d) {
 static cublasStatus_t op_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a,
                              const void *p, size_t n) {
     fake_op *o = (void *)d;
+    if (a == CUBLASLT_MATMUL_DESC_BIAS_POINTER) {
+        CHECK(n == sizeof o->bias);
+        memcpy(&o->bias, p, sizeof o->bias);
+        return CUBLAS_STATUS_SUCCESS;
+    }
     CHECK(n == sizeof(int32_t));
-    memcpy(a == CUBLASLT_MATMUL_DESC_TRANSA ? &o->ta : &o->tb, p, sizeof(int32_t));
+    memcpy(a == CUBLASLT_MATMUL_DESC_TRANSA     ? &o->ta
+           : a == CUBLASLT_MATMUL_DESC_EPILOGUE ? &o->epilogue
+                                                : &o->tb,
+           p, sizeof(int32_t));
     return CUBLAS_STATUS_SUCCESS;
 }
 static cublasStatus_t layout_new(cublasLtMatrixLayout_t *d, cudaDataType t, uint64_t rows,
@@ -145,6 +154,7 @@ static cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const v
     last_stream = (void *)stream;
     last_workspace = workspace;
     last_compute = op->compute;
+    CHECK(!op->bias == !op->epilogue);
     if (answer != CUBLAS_STATUS_SUCCESS)
         return answer;
     products++;
@@ -157,7 +167,7 @@ static cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const v
         for (uint64_t r = 0; r < fy->rows; r++)
             for (uint64_t col = 0; col < fy->cols; col++) {
                 int64_t at = (int64_t)r + (int64_t)col * fy->ld + n * fy->step;
-                double s = 0;
+                double s = op->epilogue == CUBLASLT_EPILOGUE_BIAS ? (double)op->bias[r] : 0;
                 for (uint64_t i = 0; i < k; i++)
                     s += element(fa, a, op->ta == CUBLAS_OP_T, r, i, n) *
                          element(fb, b, op->tb == CUBLAS_OP_T, i, col, n);
@@ -184,8 +194,8 @@ static const jn_lt_api api = {.Create = create,
                               .Matmul = matmul};
 
 /* y (+)= a b of small integers, row-major, against plain loops. */
-static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch,
-                    size_t offset) {
+static void product_with(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch,
+                         size_t offset, const float *bias) {
     enum { M = 3, N = 5, K = 4, ROOM = 200 };
     static _Alignas(256) double wide[3][256];
     static _Alignas(256) float narrow[3][256];
@@ -202,7 +212,8 @@ static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64
                       .batch = batch,
                       .add = add,
                       .workspace = workspace,
-                      .workspace_bytes = sizeof workspace};
+                      .workspace_bytes = sizeof workspace,
+                      .bias = bias};
     g.sa = g.lda * (ta ? K : M);
     g.sb = g.ldb * (tb ? N : K);
     g.sy = g.ldy * M + 1;
@@ -221,7 +232,8 @@ static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64
         for (int64_t r = 0; r < M; r++)
             for (int64_t c = 0; c < N; c++) {
                 int64_t at = n * g.sy + r * g.ldy + c;
-                double s = add ? (double)((at * 7 + 6) % 11 - 5) : 0;
+                double s =
+                    (add ? (double)((at * 7 + 6) % 11 - 5) : 0) + (bias ? (double)bias[c] : 0);
                 for (int64_t k = 0; k < K; k++) {
                     int64_t ia = n * g.sa + (ta ? k * g.lda + r : r * g.lda + k);
                     int64_t ib = n * g.sb + (tb ? c * g.ldb + k : k * g.ldb + c);
@@ -230,6 +242,24 @@ static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64
                 }
                 CHECK((f64 ? wide[2][at] : (double)narrow[2][at]) == s);
             }
+}
+
+static void product(jn_dev_exec *e, int dtype, bool ta, bool tb, bool add, int64_t batch,
+                    size_t offset) {
+    product_with(e, dtype, ta, tb, add, batch, offset, NULL);
+}
+
+/* One for every column, of the call's own: what is remembered of a product has none. */
+static void biases(jn_dev_exec *e) {
+    static const float bias[2][5] = {{1, 2, 3, 4, 5}, {-7, 0, 9, 1, 2}};
+    unsigned before = chosen;
+    for (int ta = 0; ta < 2; ta++) {
+        product_with(e, JANUS_F32, ta, true, false, 1, 0, bias[0]);
+        product_with(e, JANUS_F32, ta, true, false, 1, 0, bias[1]);
+        product_with(e, JANUS_F32, ta, true, false, 1, 0, NULL);
+        product_with(e, JANUS_F32, ta, true, false, 1, 0, bias[0]);
+    }
+    CHECK(chosen >= before + 2 && chosen <= before + 4);
 }
 
 int main(void) {
@@ -261,6 +291,8 @@ int main(void) {
     for (size_t offset = 0; offset < 5; offset++)
         product(&e, JANUS_F64, false, true, false, 1, offset);
     CHECK(chosen > before);
+    e.allow_tf32 = false;
+    biases(&e);
     /* nothing fits: not asked again; what fails is no error unless it is one */
     jn_cuda_gemm g = {
         .dtype = JANUS_F32, .m = 7, .n = 7, .k = 7, .lda = 7, .ldb = 7, .ldy = 7, .batch = 1};
