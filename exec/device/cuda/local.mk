@@ -4,6 +4,7 @@ JN_CU_SOURCES = \
 	ops/cuda/attention.cu \
 	ops/cuda/branch.cu \
 	ops/cuda/chain.cu \
+	ops/cuda/conv.cu \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
 	ops/cuda/index.cu \
