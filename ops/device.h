@@ -16,7 +16,7 @@
 
 #include "ops/kernel.h"
 
-enum { JN_DEV_ABI = 8 };
+enum { JN_DEV_ABI = 9 };
 
 typedef enum jn_dev_copy_kind {
     JN_COPY_TO_DEVICE,
@@ -131,8 +131,18 @@ typedef struct jn_dev_moving {
  * would.  Values are numbered: the chain's operands from 0 on, the results of steps from
  * JN_CHAIN_OPERANDS on.  Operands of the call have the dims of its result, in strides 0 where they
  * are broadcast.  The last step is the result.
+ *
+ * A chain may have a head: an op that is not elementwise, whose kernel does the steps with what it
+ * computed before it writes, so that its result, the value JN_CHAIN_HEAD, is never in memory.  It
+ * has as many elements as the chain's result, in the same order.  The head's operands follow the
+ * chain's in the call.
  */
-enum { JN_CHAIN_OPERANDS = 10, JN_CHAIN_STEPS = 24, JN_CHAIN_IN = 3 };
+enum {
+    JN_CHAIN_OPERANDS = 10,
+    JN_CHAIN_STEPS = 24,
+    JN_CHAIN_IN = 3,
+    JN_CHAIN_HEAD = JN_CHAIN_OPERANDS + JN_CHAIN_STEPS
+};
 typedef struct jn_dev_step {
     uint16_t op; /* its id */
     uint8_t n_in;
@@ -140,8 +150,10 @@ typedef struct jn_dev_step {
     const void *attrs;
 } jn_dev_step;
 typedef struct jn_dev_chain {
-    uint32_t n;
+    uint32_t n, n_operands;
     jn_dev_step step[JN_CHAIN_STEPS];
+    const void *head;         /* its attributes */
+    const int64_t *head_dims; /* of its result */
 } jn_dev_chain;
 
 /* Calls of a kernel that do not depend on each other, in one launch or few; none reads or writes
@@ -169,6 +181,9 @@ typedef struct jn_dev_module {
     jn_select_fn chain;
     /* NULL, or what it gives is NULL: calls of the kernel are launched one by one. */
     const jn_dev_many *(*many)(jn_kernel_fn kernel);
+    /* The kernel that runs chains with this op and these operands as their head.  NULL: there are
+     * none. */
+    jn_select_fn chain_head;
     void (*launch)(jn_kernel_fn kernel, const jn_kargs *k); /* NULL: it is called as it is */
     /* Handles of the vendor's libraries in `memory` of libs_size zeroed bytes; false and a text in
      * *why where they are not found.  libs_free leaves the memory to its owner.  NULL: it uses

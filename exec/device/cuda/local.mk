@@ -36,6 +36,7 @@ noinst_HEADERS += \
 	ops/cuda/lt_api.h \
 	ops/cuda/product.cuh \
 	ops/cuda/registers.cuh \
+	ops/cuda/steps.cuh \
 	tests/cuda/check.h \
 	tests/cuda/emulate.cuh \
 	$(NULL)
