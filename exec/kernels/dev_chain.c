@@ -8,6 +8,9 @@
  * node that ends it becomes a call of the device's one kernel for chains, whose operands are what
  * the chain reads from memory, each with strides over the dims of the result.
  *
+ * A node that is not elementwise can be the chain's head, where the device has a kernel for it that
+ * does the steps, too: what it computes is read by the chain as it is.
+ *
  * Rows of a group are the first dim of a result, and of what differs from row to row.  How many
  * they are may change afterwards (patch in exec/kernels/variant.c): strides do not depend on it,
  * and the dims are the result's own.
@@ -51,7 +54,9 @@ typedef struct joiner {
     uint32_t *reads;    /* per value: those of the chain's nodes, which are all of it */
     uint8_t *what;      /* per node */
     uint32_t end;       /* the chain's last node */
+    uint32_t head;      /* its first one, or jn_nobody */
     const jn_view *y;   /* its result */
+    access whole;       /* and how it lies */
     jn_dev_chain chain;
     written step[JN_CHAIN_STEPS];
     jn_src src[JN_CHAIN_OPERANDS];
@@ -60,7 +65,7 @@ typedef struct joiner {
     uint32_t refused; /* the node that cannot be in the chain */
 } joiner;
 
-enum { OUTSIDE, MEMBER, REFUSED, JOINED };
+enum { OUTSIDE, MEMBER, HEAD, REFUSED, JOINED };
 
 static bool can_join(const joiner *j, uint32_t node) {
     const jn_vnode *vn = &j->v->nodes[node];
@@ -75,6 +80,18 @@ static bool can_join(const joiner *j, uint32_t node) {
             return false;
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
     return jn_view_numel(&vn->out[0]) > 0 && j->v->on->chain(j->v->dev, &sig) != NULL;
+}
+
+/* The device's kernel for chains that begin with a node, or NULL. */
+static jn_kernel_fn head_kernel(const joiner *j, uint32_t node) {
+    const jn_vnode *vn = &j->v->nodes[node];
+    if (!j->v->on->chain_head || vn->mode != JN_V_CALL || vn->acc >= 0 || vn->accumulates ||
+        vn->n_out != 1 || vn->out_rowed || vn->op != vn->n->op ||
+        (vn->op->flags & (JN_OP_ELEMENTWISE | JN_OP_MAY_RAISE | JN_OP_EFFECT)) ||
+        !vn->out[0].contiguous || j->inst->values[vn->n->value[0]].alias)
+        return NULL;
+    jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
+    return j->v->on->chain_head(j->v->dev, &sig);
 }
 
 /* The value whose memory an operand is in, or jn_nobody. */
@@ -153,6 +170,16 @@ static bool pays(const joiner *j, uint32_t node, const access *at) {
     return n <= (narrow ? MOST_NARROW : MOST_AGAIN);
 }
 
+/* Whether a node is the chain's head now: all it computes is read, element for element. */
+static bool takes_head(joiner *j, uint32_t node, const access *at) {
+    if (j->what[node] != HEAD || (j->head != jn_nobody && j->head != node) ||
+        jn_view_numel(&j->v->nodes[node].out[0]) != jn_view_numel(j->y) ||
+        memcmp(at, &j->whole, sizeof *at) != 0)
+        return false;
+    j->head = node;
+    return true;
+}
+
 /* Writes the steps that compute a node's result as it is read at `at`.  False: the chain cannot
  * have `refused`. */
 static bool write_steps(joiner *j, uint32_t node, const access *at, uint8_t *out) {
@@ -174,10 +201,11 @@ static bool write_steps(joiner *j, uint32_t node, const access *at, uint8_t *out
         j->refused = node;
         if (!find_access(j, vn, &vn->in[i], at, &in))
             return false;
-        bool done = value != jn_nobody && j->what[j->producer[value]] == MEMBER
-                        ? write_steps(j, j->producer[value], &in, &s.in[i])
-                        : add_operand(j, src, &in, &s.in[i]);
-        if (!done)
+        uint32_t by = value != jn_nobody ? j->producer[value] : jn_nobody;
+        if (by != jn_nobody && takes_head(j, by, &in))
+            s.in[i] = JN_CHAIN_HEAD;
+        else if (!(by != jn_nobody && j->what[by] == MEMBER ? write_steps(j, by, &in, &s.in[i])
+                                                            : add_operand(j, src, &in, &s.in[i])))
             return false;
     }
     j->refused = node;
@@ -202,14 +230,18 @@ static uint32_t mark_members(joiner *j, uint32_t first) {
     for (uint32_t i = j->end; i-- > first;) {
         const jn_segnode *s = j->v->nodes[i].n;
         uint32_t value = s->n_out == 1 ? s->value[0] : jn_nobody;
-        if (j->what[i] == MEMBER)
+        if (j->what[i] == MEMBER || j->what[i] == HEAD)
             j->what[i] = OUTSIDE;
         if (j->what[i] != OUTSIDE || value == jn_nobody || !j->reads[value] ||
-            j->reads[value] != j->readers[value] || j->inst->values[value].output >= 0 ||
-            !can_join(j, i))
+            j->reads[value] != j->readers[value] || j->inst->values[value].output >= 0)
             continue;
-        j->what[i] = MEMBER;
-        count_reads(j, i);
+        if (can_join(j, i)) {
+            j->what[i] = MEMBER;
+            count_reads(j, i);
+        } else if (head_kernel(j, i))
+            j->what[i] = HEAD;
+        else
+            continue;
         n++;
     }
     return n;
@@ -218,26 +250,40 @@ static uint32_t mark_members(joiner *j, uint32_t first) {
 /* The node that ends the chain becomes a call of the device's kernel. */
 static janus_status make_call(joiner *j, uint32_t first) {
     jn_vnode *vn = &j->v->nodes[j->end];
+    const jn_vnode *head = j->head != jn_nobody ? &j->v->nodes[j->head] : NULL;
     jn_arena *a = &j->inst->arena;
     int rank = j->y->rank;
+    uint32_t n_in = j->n_in + (head ? head->n_in : 0);
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, 1, vn->attrs};
     jn_segnode *n = jn_arena_dup(a, vn->n, sizeof *n);
-    jn_view *in = jn_arena_zalloc(a, j->n_in * sizeof *in);
+    jn_view *in = jn_arena_zalloc(a, n_in * sizeof *in);
     int64_t *strides = jn_arena_alloc(a, (j->n_in * (size_t)rank + 1) * sizeof *strides);
-    const jn_src *src = jn_arena_dup(a, j->src, j->n_in * sizeof *src);
-    const jn_dev_chain *chain = jn_arena_dup(a, &j->chain, sizeof *chain);
+    jn_src *src = jn_arena_alloc(a, n_in * sizeof *src);
+    jn_dev_chain *chain = jn_arena_dup(a, &j->chain, sizeof *chain);
     if (!n || !in || !strides || !src || !chain)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < j->n_in; i++, strides += rank) {
         memcpy(strides, j->in[i].stride, (size_t)rank * sizeof *strides);
         in[i] = (jn_view){NULL, j->y->dims, strides, (int16_t)rank, JANUS_F32, false};
+        src[i] = j->src[i];
     }
-    vn->kernel = j->v->on->chain(j->v->dev, &sig);
+    for (uint32_t i = j->n_in; i < n_in; i++) {
+        in[i] = head->in[i - j->n_in];
+        src[i] = head->n->in[i - j->n_in];
+    }
+    chain->n_operands = j->n_in;
+    vn->kernel = head ? head_kernel(j, j->head) : j->v->on->chain(j->v->dev, &sig);
+    if (head) {
+        chain->head = head->attrs;
+        chain->head_dims = head->out[0].dims;
+        vn->workspace = head->workspace;
+        j->what[j->head] = MEMBER;
+    }
     n->in = src;
-    n->n_in = j->n_in;
+    n->n_in = n_in;
     vn->n = n;
     vn->in = in;
-    vn->n_in = (uint16_t)j->n_in;
+    vn->n_in = (uint16_t)n_in;
     vn->attrs = chain;
     if (vn->n_in + 1u > j->v->max_views)
         j->v->max_views = vn->n_in + 1u;
@@ -260,11 +306,17 @@ static janus_status try_chain(joiner *j, uint32_t end) {
     j->y = &j->v->nodes[end].out[0];
     for (int d = 0; d < j->y->rank; d++)
         at.stride[d] = j->y->dims[d] == 1 ? 0 : j->y->strides[d];
+    j->whole = at;
     for (int k = 0; k < ATTEMPTS && !done; k++) {
         if (mark_members(j, first) < 2)
             break;
         j->n_in = j->chain.n = 0;
+        j->head = jn_nobody;
         done = write_steps(j, end, &at, &out);
+        if (done && j->chain.n < 2 && j->head == jn_nobody) {
+            done = false; /* its own kernel does that */
+            break;
+        }
         if (!done && j->refused == end)
             break;
         if (!done)

@@ -98,6 +98,10 @@ static jn_kernel_fn dev_chain(const jn_device *d, const jn_sig *sig) {
     return d->module->chain ? d->module->chain(sig) : NULL;
 }
 
+static jn_kernel_fn dev_chain_head(const jn_device *d, const jn_sig *sig) {
+    return d->module->chain_head ? d->module->chain_head(sig) : NULL;
+}
+
 static bool dev_take(jn_device *d, jn_chunk *c) {
     if (jn_dev_pool_take(&d->pool, c->bytes, d->stream, &c->block) != JANUS_OK)
         return false;
@@ -132,6 +136,7 @@ static janus_status dev_group(jn_group *g, jn_ranges *j) {
 static const jn_run_device on_device = {.computes = true,
                                         .select = dev_select,
                                         .chain = dev_chain,
+                                        .chain_head = dev_chain_head,
                                         .take = dev_take,
                                         .give_back = dev_give_back,
                                         .put = jn_dev_upload,

@@ -35,9 +35,10 @@ typedef struct jn_run_device {
     janus_status (*select)(const struct jn_device *d, const jn_sig *sig, jn_kernel_fn *kernel,
                            size_t *workspace);
 
-    /* The kernel that runs chains of elementwise ops on the device, if it knows this one
-     * (exec/kernels/dev_chain.c); NULL: none does. */
+    /* The kernel that runs chains of elementwise ops on the device, if it knows this one, and that
+     * which runs them with this op as their head (exec/kernels/dev_chain.c); NULL: none does. */
     jn_kernel_fn (*chain)(const struct jn_device *d, const jn_sig *sig);
+    jn_kernel_fn (*chain_head)(const struct jn_device *d, const jn_sig *sig);
 
     /* Memory of a run: a chunk of c->bytes, and back. */
     bool (*take)(struct jn_device *d, struct jn_chunk *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions: by cuDNN where it was found, the rest by the kernels here, a thread or a block per
- * element of the result.
+ * Convolutions: small ones by kernels of their own (ops/cuda/conv_small.cu), others by cuDNN where
+ * it was found, the rest by the kernels here, a thread or a block per element of the result.
  */
 #include "ops/cuda/cuda.cuh"
 
@@ -159,7 +159,7 @@ static void run_conv2d(const jn_kargs *k) {
         c.bias = (const char *)k->in[2].data;
         c.bias_s = k->in[2].strides[0];
     }
-    if (!c.n)
+    if (!c.n || jn_cuda_small_conv(k))
         return;
     if (conv_by_library(k, JN_DNN_FORWARD, c)) {
         if (c.bias)

@@ -81,8 +81,8 @@ typedef struct jn_dnn_conv {
  * the layout that the library's kernels want. */
 static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
 #ifdef JN_CUDA_EMULATED
-    (void)bytes; /* there is no library */
-    return 0;
+    return (size_t)(bytes < 1 << 16 ? bytes
+                                    : 1 << 16); /* there is no library, but sums that are cut */
 #else
     const int64_t least = 16 << 20, most = 512 << 20;
     bytes = bytes < most / 2 ? 2 * bytes : most;
@@ -128,6 +128,10 @@ void jn_cuda_nothing(jn_dev_exec *e);
 
 /* ops/cuda/chain.cu */
 jn_kernel_fn jn_cuda_chain(const jn_sig *sig);
+
+/* ops/cuda/conv_small.cu.  A call of conv2d; false: it is not small, and nothing happened. */
+bool jn_cuda_small_conv(const jn_kargs *k);
+jn_kernel_fn jn_cuda_chain_head(const jn_sig *sig);
 
 /* ops/cuda/branch.cu */
 void jn_cuda_decide(jn_dev_exec *e, const jn_dev_decision *d);

@@ -52,6 +52,8 @@ static inline void jn_emu_run(dim3 grid, dim3 block, bool barriers, void *stream
 }
 
 static inline void __syncthreads() { jn_emu_barrier(); }
+/* of all warps: they reach it equally often */
+static inline void __syncwarp() { jn_emu_barrier(); }
 
 template <class T> static inline T jn_emu_shuffle(T v, unsigned from) {
     unsigned me = threadIdx.x;

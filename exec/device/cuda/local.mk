@@ -5,6 +5,7 @@ JN_CU_SOURCES = \
 	ops/cuda/branch.cu \
 	ops/cuda/chain.cu \
 	ops/cuda/conv.cu \
+	ops/cuda/conv_small.cu \
 	ops/cuda/create.cu \
 	ops/cuda/elementwise.cu \
 	ops/cuda/index.cu \

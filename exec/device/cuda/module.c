@@ -32,6 +32,7 @@ const jn_dev_module *janus_cuda_module(void) {
                               .workspace = jn_cuda_workspace,
                               .chain = jn_cuda_chain,
                               .many = jn_cuda_many,
+                              .chain_head = jn_cuda_chain_head,
                               .libs_new = jn_cuda_libs_new,
                               .libs_free = jn_cuda_libs_free,
                               .move_all = jn_cuda_move_all,
