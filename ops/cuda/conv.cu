@@ -159,7 +159,7 @@ static void run_conv2d(const jn_kargs *k) {
         c.bias = (const char *)k->in[2].data;
         c.bias_s = k->in[2].strides[0];
     }
-    if (!c.n || jn_cuda_small_conv(k))
+    if (!c.n || jn_cuda_small_conv(k, false))
         return;
     if (conv_by_library(k, JN_DNN_FORWARD, c)) {
         if (c.bias)
@@ -175,7 +175,8 @@ static void run_conv2d(const jn_kargs *k) {
 }
 static void run_conv2d_input_grad(const jn_kargs *k) {
     conv c = conv_of(k, k->out[0], k->in[1], k->in[0]);
-    if (!c.n || conv_by_library(k, JN_DNN_INPUT_GRAD, c) || exec_of(k)->error)
+    if (!c.n || jn_cuda_small_conv(k, true) || conv_by_library(k, JN_DNN_INPUT_GRAD, c) ||
+        exec_of(k)->error)
         return;
     if (c.y.dtype == JANUS_F64)
         JN_LAUNCH(exec_of(k), conv_input<double>, grid_for(c.n, 128), 128, c);

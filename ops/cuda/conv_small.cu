@@ -50,8 +50,10 @@ template <int W> DEV void finish(const small_conv &c, const chain_args &a, int e
  */
 
 /* A column of the tile: a pixel of an image, of which tap after tap is read.  POINT: there is one
- * tap a channel, and pixels of x and of the result are the same. */
-template <bool POINT> struct column {
+ * tap a channel, and pixels of x and of the result are the same.  GRAD: the result is the gradient
+ * for what was convolved, x the gradient of what came of it: a tap is read where the convolution's
+ * steps led from here. */
+template <bool POINT, bool GRAD> struct column {
     const float *p;
     int h, w; /* of tap 0 */
     bool inside;
@@ -63,10 +65,22 @@ template <bool POINT> struct column {
         h = w = 0;
         if (POINT)
             p += pixel;
-        else {
+        else if (GRAD) {
+            h = pixel / c.ow + c.pad[0];
+            w = pixel % c.ow + c.pad[1];
+        } else {
             h = pixel / c.ow * c.stride[0] - c.pad[0];
             w = pixel % c.ow * c.stride[1] - c.pad[1];
         }
+    }
+    /* Whether there is something at i of so many, and where. */
+    static __device__ __forceinline__ bool here(int i, int step, int size, int *out) {
+        if (GRAD && step > 1) {
+            *out = i / step;
+            return i >= 0 && i % step == 0 && *out < size;
+        }
+        *out = i;
+        return i >= 0 && i < size;
     }
     /* TAPS of them from one on. */
     __device__ __forceinline__ void take(const small_conv &c, int tap, float *out) const {
@@ -78,19 +92,21 @@ template <bool POINT> struct column {
             return;
         }
         int channel = tap / (c.kh * c.kw), left = tap - channel * (c.kh * c.kw), r = left / c.kw;
-        int s = left - r * c.kw, i = h + r * c.dil[0], j = w + s * c.dil[1];
+        const int down = GRAD ? -c.dil[0] : c.dil[0], right = GRAD ? -c.dil[1] : c.dil[1];
+        int s = left - r * c.kw, i = h + r * down, j = w + s * right;
         const float *at = p + (size_t)channel * c.ih * c.iw;
         JN_UNROLL
         for (int t = 0; t < TAPS; t++) {
-            bool there = inside && tap + t < c.taps && i >= 0 && i < c.ih && j >= 0 && j < c.iw;
-            out[t] = there ? at[i * c.iw + j] : 0;
+            int y, x;
+            bool in_rows = here(i, c.stride[0], c.ih, &y), in_row = here(j, c.stride[1], c.iw, &x);
+            out[t] = inside && tap + t < c.taps && in_rows && in_row ? at[y * c.iw + x] : 0;
             s++;
-            j += c.dil[1];
+            j += right;
             if (s == c.kw) {
                 s = 0;
                 r++;
                 j = w;
-                i += c.dil[0];
+                i += down;
             }
             if (r == c.kh) {
                 r = 0;
@@ -102,10 +118,24 @@ template <bool POINT> struct column {
 };
 
 /* Four taps of a channel's weights, zeros where there are none. */
-DEV lanes<4> weights(const small_conv &c, int o, int tap) {
+template <bool GRAD> DEV lanes<4> weights(const small_conv &c, int o, int tap) {
     lanes<4> v = {{0, 0, 0, 0}};
     if (o >= c.o)
         return v;
+    if (GRAD) { /* those of one channel of x after the other, in which o is one of many */
+        int per = c.kh * c.kw, channel = tap / per, left = tap - channel * per;
+        const float *w = c.w + ((size_t)channel * c.o + o) * per + left;
+        JN_UNROLL
+        for (int j = 0; j < 4; j++, w++) {
+            if (tap + j < c.taps)
+                v.f[j] = *w;
+            if (++left == per) {
+                left = 0;
+                w += (size_t)(c.o - 1) * per;
+            }
+        }
+        return v;
+    }
     const float *w = c.w + (size_t)o * c.taps + tap;
     if (c.weight_fours) {
         if (tap < c.taps)
@@ -119,7 +149,7 @@ DEV lanes<4> weights(const small_conv &c, int o, int tap) {
     return v;
 }
 
-template <int WARPS, bool POINT, int W>
+template <int WARPS, bool POINT, int W, bool GRAD>
 static __global__ void __launch_bounds__(32 * WARPS, 16 / WARPS)
     conv_tile(small_conv c, chain_args a) {
     alignas(16) __shared__ float all[WARPS * ROOM];
@@ -130,13 +160,13 @@ static __global__ void __launch_bounds__(32 * WARPS, 16 / WARPS)
     const int row = lane / 2, quad = lane % 2 * 4;      /* of the weights it loads */
     const int my_o = lane / 8 * 8, my_n = lane % 8 * 4; /* of what it computes */
     float *room = all + warp * ROOM, sum[8][4] = {{0}};
-    column<POINT> x(c, n0 + lane);
+    column<POINT, GRAD> x(c, n0 + lane);
     lanes<4> next_w[2];
     float next_x[TAPS];
     int tap = first + warp * TAPS;
     JN_UNROLL
     for (int i = 0; i < 2; i++)
-        next_w[i] = weights(c, o0 + row + 16 * i, tap + quad);
+        next_w[i] = weights<GRAD>(c, o0 + row + 16 * i, tap + quad);
     x.take(c, tap, next_x);
     for (int round = 0; round < rounds; round++) {
         JN_UNROLL
@@ -153,7 +183,7 @@ static __global__ void __launch_bounds__(32 * WARPS, 16 / WARPS)
         if (round + 1 < rounds && tap < end) { /* on their way while this round is computed */
             JN_UNROLL
             for (int i = 0; i < 2; i++)
-                next_w[i] = weights(c, o0 + row + 16 * i, tap + quad);
+                next_w[i] = weights<GRAD>(c, o0 + row + 16 * i, tap + quad);
             x.take(c, tap, next_x);
         }
         if (mine) {
@@ -202,6 +232,8 @@ static __global__ void __launch_bounds__(32 * WARPS, 16 / WARPS)
                 some.f[i] = v.f[j + i];
             if (c.part)
                 *(lanes<W> *)(c.part + (size_t)blockIdx.z * c.o * c.n + e) = some;
+            else if (GRAD)
+                *(lanes<W> *)(c.y + e) = some;
             else
                 finish<W>(c, a, e, some);
         }
@@ -321,23 +353,24 @@ static bool is_point(const janus_conv2d_attrs *a, const jn_view &w) {
 
 /* Where a library's kernels (cuDNN's for f32 without TF32) are slower, measured on an H200: theirs
  * take as long as one sum does until their tiles fill the device, about 24 ns a tap, the ones here
- * as long as there is to multiply. */
-static int small_kind(const jn_sig *sig) {
+ * as long as there is to multiply.  sig: a convolution, or its gradient for x, whose attributes are
+ * alike. */
+static int small_kind(const jn_sig *sig, bool grad) {
     const janus_conv2d_attrs *a = (const janus_conv2d_attrs *)sig->attrs;
     const jn_view *x = &sig->in[0], *w = &sig->in[1], *y = &sig->out[0];
     const i64 most = 3 << 16, most_points = 5 << 18, most_direct = 1 << 22;
     if (y->dtype != JANUS_F32 || !dense(*x) || !dense(*w) || !dense(*y))
         return NOT_SMALL;
-    i64 n = numel_of(*y), taps = numel_of(*w) / w->dims[0];
+    i64 n = numel_of(*y), taps = numel_of(*w) / w->dims[grad];
     if (a->groups > 1)
-        return taps <= 64 && n <= most_direct ? DIRECTLY : NOT_SMALL;
+        return !grad && taps <= 64 && n <= most_direct ? DIRECTLY : NOT_SMALL;
     bool point = is_point(a, *w);
-    if (point && n / w->dims[0] <= 4)
+    if (point && !grad && n / w->dims[0] <= 4)
         return BY_VECTOR;
     return n <= (point ? most_points : most) ? BY_TILES : NOT_SMALL;
 }
 
-static small_conv small_of(const jn_kargs *k, const jn_sig *sig) {
+static small_conv small_of(const jn_kargs *k, const jn_sig *sig, bool grad) {
     const janus_conv2d_attrs *at = (const janus_conv2d_attrs *)sig->attrs;
     const jn_view *in = sig->in;
     const int64_t *y = sig->out[0].dims;
@@ -346,7 +379,7 @@ static small_conv small_of(const jn_kargs *k, const jn_sig *sig) {
     c.x = (const float *)in[0].data;
     c.w = (const float *)in[1].data;
     c.y = (float *)k->out[0].data;
-    if (sig->n_in > 2 && in[2].rank >= 0) {
+    if (!grad && sig->n_in > 2 && in[2].rank >= 0) {
         c.bias = (const float *)in[2].data;
         c.bias_step = (int)in[2].strides[0];
     }
@@ -359,7 +392,7 @@ static small_conv small_of(const jn_kargs *k, const jn_sig *sig) {
     c.iw = (int)in[0].dims[3];
     c.kh = (int)in[1].dims[2];
     c.kw = (int)in[1].dims[3];
-    c.taps = (int)in[1].dims[1] * c.kh * c.kw;
+    c.taps = (int)in[1].dims[!grad] * c.kh * c.kw;
     c.weight_fours = c.taps % 4 == 0 && (uintptr_t)c.w % 16 == 0;
     c.per_group = (int)(c.o / at->groups);
     for (int d = 0; d < 2; d++) {
@@ -370,17 +403,17 @@ static small_conv small_of(const jn_kargs *k, const jn_sig *sig) {
     return c;
 }
 
-template <int WARPS, bool POINT>
-static void launch_tiles(const jn_dev_exec *e, const small_conv &c, const chain_args &a, bool fours,
+template <int WARPS, bool POINT, int W>
+static void launch_tiles(const jn_dev_exec *e, const small_conv &c, const chain_args &a, bool grad,
                          dim3 grid) {
-    if (fours)
-        JN_LAUNCH_SYNC(e, (conv_tile<WARPS, POINT, 4>), grid, 32 * WARPS, c, a);
+    if (grad)
+        JN_LAUNCH_SYNC(e, (conv_tile<WARPS, POINT, W, true>), grid, 32 * WARPS, c, a);
     else
-        JN_LAUNCH_SYNC(e, (conv_tile<WARPS, POINT, 1>), grid, 32 * WARPS, c, a);
+        JN_LAUNCH_SYNC(e, (conv_tile<WARPS, POINT, W, false>), grid, 32 * WARPS, c, a);
 }
 
 static void run_tiles(const jn_kargs *k, small_conv c, const chain_args &a, bool point, bool fours,
-                      size_t room) {
+                      bool grad, size_t room) {
     const jn_dev_exec *e = exec_of(k);
     dim3 grid((unsigned)((c.n + SIDE - 1) / SIDE), (unsigned)((c.o + SIDE - 1) / SIDE));
     unsigned tiles = grid.x * grid.y;
@@ -395,10 +428,13 @@ static void run_tiles(const jn_kargs *k, small_conv c, const chain_args &a, bool
     slices = (c.taps + c.slice - 1) / c.slice;
     grid.z = (unsigned)slices;
     c.part = slices > 1 ? (float *)k->workspace : NULL;
-#define TILES(n)                                                                                   \
-    (point ? launch_tiles<n, true>(e, c, a, fours, grid)                                           \
-           : launch_tiles<n, false>(e, c, a, fours, grid))
-    warps == 4 ? TILES(4) : TILES(8);
+#define TILES(n, w)                                                                                \
+    (point ? launch_tiles<n, true, w>(e, c, a, grad, grid)                                         \
+           : launch_tiles<n, false, w>(e, c, a, grad, grid))
+    if (fours)
+        warps == 4 ? TILES(4, 4) : TILES(8, 4);
+    else
+        warps == 4 ? TILES(4, 1) : TILES(8, 1);
 #undef TILES
     if (slices == 1)
         return;
@@ -429,13 +465,13 @@ static void launch_direct(const jn_dev_exec *e, const small_conv &c, const chain
 #undef DIRECT
 }
 
-/* sig: the convolution; a: the chain, or no steps. */
-static bool run_small(const jn_kargs *k, const jn_sig *sig, const chain_args &a) {
+/* sig: the convolution, or with `grad` its gradient for x; a: the chain, or no steps. */
+static bool run_small(const jn_kargs *k, const jn_sig *sig, const chain_args &a, bool grad) {
     const jn_dev_exec *e = exec_of(k);
-    int kind = small_kind(sig);
+    int kind = small_kind(sig, grad);
     if (kind == NOT_SMALL)
         return false;
-    small_conv c = small_of(k, sig);
+    small_conv c = small_of(k, sig, grad);
     bool fours = (uintptr_t)c.y % 16 == 0 && (!a.n_steps || a.fours);
     if (kind == BY_VECTOR)
         JN_LAUNCH_SYNC(e, conv_vector, grid_for((i64)c.o * c.n * 32, DIRECT_BLOCK), DIRECT_BLOCK, c,
@@ -448,16 +484,16 @@ static bool run_small(const jn_kargs *k, const jn_sig *sig, const chain_args &a)
         const jn_view *in = sig->in;
         i64 bytes = (i64)sizeof(float) * (numel_of(in[0]) + numel_of(in[1]) + (i64)c.o * c.n);
         run_tiles(k, c, a, is_point((const janus_conv2d_attrs *)sig->attrs, in[1]),
-                  fours && c.pixels % 4 == 0, jn_cuda_conv_workspace(bytes));
+                  fours && c.pixels % 4 == 0, grad, jn_cuda_conv_workspace(bytes));
     }
     return true;
 }
 
-bool jn_cuda_small_conv(const jn_kargs *k) {
+bool jn_cuda_small_conv(const jn_kargs *k, bool grad) {
     jn_sig sig = {NULL, k->in, k->out, k->n_in, k->n_out, k->attrs};
     chain_args none;
     memset(&none, 0, sizeof none);
-    return run_small(k, &sig, none);
+    return run_small(k, &sig, none, grad);
 }
 
 static void run_head(const jn_kargs *k) {
@@ -468,9 +504,9 @@ static void run_head(const jn_kargs *k) {
     jn_sig sig = {NULL, k->in + c->n_operands, &y, (uint16_t)(k->n_in - c->n_operands), 1, c->head};
     chain_args a = chain_args_of(k);
     if (a.n)
-        run_small(k, &sig, a);
+        run_small(k, &sig, a, false);
 }
 
 JN_CUDA_SELECT jn_cuda_chain_head(const jn_sig *sig) {
-    return sig->op->id == JN_OP_ID_conv2d && small_kind(sig) != NOT_SMALL ? run_head : NULL;
+    return sig->op->id == JN_OP_ID_conv2d && small_kind(sig, false) != NOT_SMALL ? run_head : NULL;
 }

@@ -129,8 +129,9 @@ void jn_cuda_nothing(jn_dev_exec *e);
 /* ops/cuda/chain.cu */
 jn_kernel_fn jn_cuda_chain(const jn_sig *sig);
 
-/* ops/cuda/conv_small.cu.  A call of conv2d; false: it is not small, and nothing happened. */
-bool jn_cuda_small_conv(const jn_kargs *k);
+/* ops/cuda/conv_small.cu.  A call of conv2d, or with `grad` of conv2d_input_grad; false: it is not
+ * small, and nothing happened. */
+bool jn_cuda_small_conv(const jn_kargs *k, bool grad);
 jn_kernel_fn jn_cuda_chain_head(const jn_sig *sig);
 
 /* ops/cuda/branch.cu */
