@@ -3,7 +3,7 @@
  * Softmax and losses: a block per row or line; f32, f16 and bf16 compute in float, f64 in double.
  * Losses leave one number per row in the workspace, which one block then adds in order.
  */
-#include "ops/cuda/cuda.cuh"
+#include "ops/cuda/registers.cuh"
 
 extern "C" {
 #include "ops/nn_rules.h"
@@ -60,14 +60,98 @@ template <class C> static __global__ void softmax(lines x, lines y, i64 rows, bo
     for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
         i64 from = offset_of(x.v, r), to = offset_of(y.v, r);
         C lse = line_lse<C>(x, from);
+        lse += lse - lse; /* of an infinite one nothing is a number */
         for (i64 i = threadIdx.x; i < x.n; i += blockDim.x) {
             C f = at<C>(x, from, i) - lse;
             store_f(y.v.p, to + i * y.stride, y.v.dtype, logarithm ? f : exp_of(f));
         }
     }
 }
+
+/* Rows side by side, in registers: read once. */
+struct row_args {
+    const char *x, *dy;
+    char *y;
+    i64 rows;
+    int dtype;
+    bool logarithm;
+};
+template <int Q, class S>
+static __global__ void JN_ROW_BOUNDS(Q) softmax_rows(row_args a, row_plan r) {
+    const i64 g = row_here(r);
+    if (g >= a.rows)
+        return;
+    float v[4 * Q], most = minus_infinity<float>(), s = 0;
+    load_row<Q>(v, (const S *)a.x + g * r.n, r, a.dtype);
+    JN_UNROLL
+    for (int j = 0; j < 4 * Q; j++)
+        most = element_of(r, j) < r.n ? op_max::of(v[j], most) : most;
+    most = row_all<op_max>(most, r);
+    JN_UNROLL
+    for (int j = 0; j < 4 * Q; j++)
+        s += element_of(r, j) < r.n ? exp_of(v[j] - most) : 0.0f;
+    const float lse = log_of(row_all<op_sum>(s, r)) + most;
+    JN_UNROLL
+    for (int j = 0; j < 4 * Q; j++)
+        v[j] = a.logarithm ? v[j] - lse : exp_of(v[j] - lse);
+    store_row<Q>(v, (S *)a.y + g * r.n, r, a.dtype);
+}
+
+template <int Q, class S>
+static __global__ void JN_ROW_BOUNDS(Q) softmax_grad_rows(row_args a, row_plan r) {
+    const i64 g = row_here(r);
+    if (g >= a.rows)
+        return;
+    float d[4 * Q], v[4 * Q], s = 0;
+    load_row<Q>(d, (const S *)a.dy + g * r.n, r, a.dtype);
+    load_row<Q>(v, (const S *)a.x + g * r.n, r, a.dtype);
+    JN_UNROLL
+    for (int j = 0; j < 4 * Q; j++) /* what is behind the end is 0 */
+        s += a.logarithm ? d[j] : d[j] * v[j];
+    s = row_all<op_sum>(s, r);
+    JN_UNROLL
+    for (int j = 0; j < 4 * Q; j++)
+        d[j] = a.logarithm ? d[j] - exp_of(v[j]) * s : v[j] * (d[j] - s);
+    store_row<Q>(d, (S *)a.y + g * r.n, r, a.dtype);
+}
+
+enum { SOFTMAX_FOURS = 8, GRAD_FOURS = 4 }; /* of a thread, at most */
+
+template <class S> static bool rows_of_softmax(jn_dev_exec *e, const row_args &a, i64 n) {
+    row_plan r = plan_row(a.rows, n, n, 0, a.dy ? GRAD_FOURS : SOFTMAX_FOURS);
+    r.vectors = r.vectors && by_fours<S>(a.x) && by_fours<S>(a.y) && by_fours<S>(a.dy);
+    if (r.q == 0)
+        return false;
+    if (a.dy)
+        JN_LAUNCH_ROWS(e, softmax_grad_rows, GRAD_FOURS, S, a.rows, r, a);
+    else
+        JN_LAUNCH_ROWS(e, softmax_rows, SOFTMAX_FOURS, S, a.rows, r, a);
+    return true;
+}
+/* dy NULL: the way there.  False: rows do not lie so, or are too long. */
+static bool softmax_in_registers(const jn_kargs *k, const jn_view *dy, const jn_view &x, int axis,
+                                 bool logarithm) {
+    const jn_view &y = k->out[0];
+    if (!x.rank || axis != x.rank - 1 || !x.contiguous || !y.contiguous ||
+        (dy && !dy->contiguous) || y.dtype != x.dtype || (dy && dy->dtype != x.dtype))
+        return false;
+    const i64 n = (i64)x.dims[axis];
+    row_args a = {(const char *)x.data,
+                  dy ? (const char *)dy->data : NULL,
+                  (char *)y.data,
+                  n ? numel_of(x) / n : 0,
+                  x.dtype,
+                  logarithm};
+    return a.rows == 0 || (x.dtype == JANUS_F32 ? rows_of_softmax<float>(exec_of(k), a, n)
+                           : x.dtype == JANUS_F16 || x.dtype == JANUS_BF16
+                               ? rows_of_softmax<halves>(exec_of(k), a, n)
+                               : false);
+}
+
 static void run_softmax_any(const jn_kargs *k, bool logarithm) {
     int axis = axis_of(((const janus_softmax_attrs *)k->attrs)->axis, k->in[0].rank);
+    if (softmax_in_registers(k, NULL, k->in[0], axis, logarithm))
+        return;
     lines x = lines_of(k->in[0], axis), y = lines_of(k->out[0], axis);
     i64 rows = x.n ? numel_of(k->in[0]) / x.n : 0;
     if (rows)
@@ -94,6 +178,8 @@ static __global__ void softmax_grad(lines dy, lines y, lines dx, i64 rows, bool 
 }
 static void run_softmax_grad_any(const jn_kargs *k, bool logarithm) {
     int axis = axis_of(((const janus_softmax_grad_attrs *)k->attrs)->axis, k->in[0].rank);
+    if (softmax_in_registers(k, &k->in[0], k->in[1], axis, logarithm))
+        return;
     lines dy = lines_of(k->in[0], axis), y = lines_of(k->in[1], axis),
           dx = lines_of(k->out[0], axis);
     i64 rows = dy.n ? numel_of(k->in[0]) / dy.n : 0;

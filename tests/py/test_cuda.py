@@ -380,6 +380,35 @@ for (rows, heads, l, s, size), dtype in itertools.product([(3, 2, 5, 7, 8), (2, 
 """)
 
 
+def test_softmax_of_rows_of_any_length(on_device):
+    """In registers by fours or one by one, a warp or a block a row; longer ones and other axes by themselves."""
+    on_device("""
+janus.manual_seed(5)
+for n in (1, 3, 4, 127, 128, 257, 1024, 4096, 9000, 16384, 16385):
+    for dtype in (janus.float32, janus.bfloat16, janus.float64):
+        x, dy = janus.randn(5, n).to(dtype), janus.randn(5, n).to(dtype)
+        if n > 3:
+            x[1, 2] = -float("inf")
+        for f in (F.softmax, F.log_softmax):
+            for side in (False, True):
+                found = []
+                for dev in ("cpu", "cuda"):
+                    a, g = ((t.t() if side else t).to(dev) for t in (x, dy))
+                    a = a.detach().requires_grad_()
+                    y = f(a, dim=0 if side else 1)
+                    y.backward(g)
+                    found += [y.float().cpu(), a.grad.float().cpu()]
+                for want, have in zip(found[:2], found[2:]):
+                    same = (want == have) | ((want - have).abs() <= (2e-2 if dtype == janus.bfloat16 else 1e-4) * (1 + want.abs()))
+                    assert same.all(), (n, dtype, side, want, have)
+infinite = janus.tensor([[1.0, float("nan"), 2.0, 3.0], [-float("inf")] * 4, [float("inf"), 1.0, 2.0, 3.0]])
+for f in (F.softmax, F.log_softmax):  # nothing to divide by
+    for x, dim in ((infinite, 1), (infinite.double(), 1), (infinite.t(), 0)):
+        assert f(x, dim=dim).isnan().all() and f(x.cuda(), dim=dim).isnan().all()
+assert F.softmax(janus.tensor(3.0).cuda(), dim=0).item() == 1
+""")
+
+
 def test_captures_per_shape_and_held_results(on_device):
     on_device("""
 m = nn.Sequential(nn.Linear(8, 200), nn.Tanh(), nn.Linear(200, 200)).cuda()
