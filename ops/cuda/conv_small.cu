@@ -10,9 +10,12 @@
  * multiprocessors the sum is cut once more, over blocks, and a second kernel adds the parts.  Sums
  * have a fixed order.
  *
+ * Products of matrices whose results are small are done in the same way.
+ *
  * The rest: convolutions of groups with few taps have a thread for an element, or for four of a
  * row; those of images of one pixel are a matrix times a vector, and have a warp for an element.
  */
+#include "ops/cuda/product.cuh"
 #include "ops/cuda/steps.cuh"
 
 enum {
@@ -30,8 +33,8 @@ struct small_conv {
     float *y, *part; /* part: of sums cut over blocks, one result after the other; NULL: not cut */
     int o, pixels, n, taps; /* n: images times pixels; taps: of one element of the result */
     int channels, ih, iw, ow, kh, kw, stride[2], pad[2], dil[2], per_group; /* channels: of x */
-    int bias_step, slice; /* slice: taps of a block */
-    bool weight_fours;    /* weights may be read by fours */
+    int bias_step, slice;       /* slice: taps of a block */
+    bool weight_fours, x_fours; /* weights, and taps of x, may be read by fours */
 };
 
 /* Writes W elements of the result from row-major number e on. */
@@ -84,6 +87,18 @@ template <bool POINT, bool GRAD> struct column {
     }
     /* TAPS of them from one on. */
     __device__ __forceinline__ void take(const small_conv &c, int tap, float *out) const {
+        if (POINT && c.x_fours) {
+            JN_UNROLL
+            for (int i = 0; i < TAPS; i += 4) {
+                lanes<4> v = {{0, 0, 0, 0}};
+                if (inside && tap + i < c.taps)
+                    v = *(const lanes<4> *)(p + tap + i);
+                JN_UNROLL
+                for (int j = 0; j < 4; j++)
+                    out[i + j] = v.f[j];
+            }
+            return;
+        }
         if (POINT) {
             const float *at = p + (size_t)tap * c.pixels;
             JN_UNROLL
@@ -370,6 +385,11 @@ static int small_kind(const jn_sig *sig, bool grad) {
     return n <= (point ? most_points : most) ? BY_TILES : NOT_SMALL;
 }
 
+static void find_fours(small_conv *c) {
+    c->weight_fours = c->taps % 4 == 0 && (uintptr_t)c->w % 16 == 0;
+    c->x_fours = c->ih * c->iw == 1 && c->taps % 4 == 0 && (uintptr_t)c->x % 16 == 0;
+}
+
 static small_conv small_of(const jn_kargs *k, const jn_sig *sig, bool grad) {
     const janus_conv2d_attrs *at = (const janus_conv2d_attrs *)sig->attrs;
     const jn_view *in = sig->in;
@@ -393,7 +413,7 @@ static small_conv small_of(const jn_kargs *k, const jn_sig *sig, bool grad) {
     c.kh = (int)in[1].dims[2];
     c.kw = (int)in[1].dims[3];
     c.taps = (int)in[1].dims[!grad] * c.kh * c.kw;
-    c.weight_fours = c.taps % 4 == 0 && (uintptr_t)c.w % 16 == 0;
+    find_fours(&c);
     c.per_group = (int)(c.o / at->groups);
     for (int d = 0; d < 2; d++) {
         c.stride[d] = (int)at->stride.data[d];
@@ -412,9 +432,8 @@ static void launch_tiles(const jn_dev_exec *e, const small_conv &c, const chain_
         JN_LAUNCH_SYNC(e, (conv_tile<WARPS, POINT, W, false>), grid, 32 * WARPS, c, a);
 }
 
-static void run_tiles(const jn_kargs *k, small_conv c, const chain_args &a, bool point, bool fours,
-                      bool grad, size_t room) {
-    const jn_dev_exec *e = exec_of(k);
+static void run_tiles(const jn_dev_exec *e, small_conv c, const chain_args &a, bool point,
+                      bool fours, bool grad, void *workspace, size_t room) {
     dim3 grid((unsigned)((c.n + SIDE - 1) / SIDE), (unsigned)((c.o + SIDE - 1) / SIDE));
     unsigned tiles = grid.x * grid.y;
     int warps = c.taps <= 192 ? 4 : 8;
@@ -422,12 +441,12 @@ static void run_tiles(const jn_kargs *k, small_conv c, const chain_args &a, bool
     size_t one = (size_t)c.o * (size_t)c.n * sizeof(float);
     most = most < MOST_SLICES ? most : MOST_SLICES;
     slices = slices < most ? slices : most;
-    if (slices < 1 || !k->workspace || one * (size_t)slices > room)
+    if (slices < 1 || !workspace || one * (size_t)slices > room)
         slices = 1;
     c.slice = (c.taps + slices * warps * TAPS - 1) / (slices * warps * TAPS) * (warps * TAPS);
     slices = (c.taps + c.slice - 1) / c.slice;
     grid.z = (unsigned)slices;
-    c.part = slices > 1 ? (float *)k->workspace : NULL;
+    c.part = slices > 1 ? (float *)workspace : NULL;
 #define TILES(n, w)                                                                                \
     (point ? launch_tiles<n, true, w>(e, c, a, grad, grid)                                         \
            : launch_tiles<n, false, w>(e, c, a, grad, grid))
@@ -483,8 +502,8 @@ static bool run_small(const jn_kargs *k, const jn_sig *sig, const chain_args &a,
     else {
         const jn_view *in = sig->in;
         i64 bytes = (i64)sizeof(float) * (numel_of(in[0]) + numel_of(in[1]) + (i64)c.o * c.n);
-        run_tiles(k, c, a, is_point((const janus_conv2d_attrs *)sig->attrs, in[1]),
-                  fours && c.pixels % 4 == 0, grad, jn_cuda_conv_workspace(bytes));
+        run_tiles(e, c, a, is_point((const janus_conv2d_attrs *)sig->attrs, in[1]),
+                  fours && c.pixels % 4 == 0, grad, k->workspace, jn_cuda_conv_workspace(bytes));
     }
     return true;
 }
@@ -494,6 +513,36 @@ bool jn_cuda_small_conv(const jn_kargs *k, bool grad) {
     chain_args none;
     memset(&none, 0, sizeof none);
     return run_small(k, &sig, none, grad);
+}
+
+/* Of matrices a convolution with one tap a channel: a's rows are weights, and columns of b pixels,
+ * or b's rows are weights, and rows of a images of one pixel. */
+bool jn_cuda_small_product(jn_dev_exec *e, const product &p) {
+    const i64 most = 3 << 16, least_rows = 8, least_sum = 256;
+    bool columns = p.bn == 1 && p.bk == p.n && !p.bias, rows = p.bk == 1 && p.bn == p.k;
+    if (p.dtype != JANUS_F32 || p.dtype_a != JANUS_F32 || p.dtype_b != JANUS_F32 || p.add ||
+        p.stop || p.batch != 1 || e->allow_tf32 || p.yn != 1 || p.ym != p.n || p.ak != 1 ||
+        p.am != p.k || !(columns || rows) || p.m < least_rows || p.n < least_rows ||
+        p.k < least_sum || p.k > INT32_MAX / most || p.m * p.n > most)
+        return false;
+    small_conv c;
+    chain_args none;
+    memset(&c, 0, sizeof c);
+    memset(&none, 0, sizeof none);
+    c.w = (const float *)(rows ? p.b : p.a);
+    c.x = (const float *)(rows ? p.a : p.b);
+    c.y = (float *)p.y;
+    c.bias = (const float *)p.bias;
+    c.bias_step = (int)p.bias_s;
+    c.o = (int)(rows ? p.n : p.m);
+    c.n = (int)(rows ? p.m : p.n);
+    c.pixels = c.iw = c.ow = rows ? 1 : c.n;
+    c.channels = c.taps = (int)p.k;
+    c.ih = c.kh = c.kw = 1;
+    find_fours(&c);
+    run_tiles(e, c, none, true, c.pixels % 4 == 0 && (uintptr_t)c.y % 16 == 0, false, p.workspace,
+              p.workspace_bytes);
+    return true;
 }
 
 static void run_head(const jn_kargs *k) {

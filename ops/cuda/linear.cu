@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products.  Those of floats go to cuBLASLt where it was found and the operands' strides allow; the
- * kernels here do the rest.
+ * Products.  Small ones have kernels of their own (ops/cuda/conv_small.cu), others of floats go to
+ * cuBLASLt where it was found and the operands' strides allow; the kernels here do the rest.
  */
 #include "ops/cuda/product.cuh"
 
@@ -176,7 +176,7 @@ void jn_cuda_product(jn_dev_exec *e, const product &p) {
             jn_cuda_product(e, member(p, i));
         return;
     }
-    if (by_library(e, p) || e->error)
+    if (jn_cuda_small_product(e, p) || by_library(e, p) || e->error)
         return;
     /* more rows of tiles than a grid has: in slices */
     const i64 most = (i64)65535 * TILE;

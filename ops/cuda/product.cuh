@@ -24,4 +24,8 @@ struct product {
 
 void jn_cuda_product(jn_dev_exec *e, const product &p);
 
+/* ops/cuda/conv_small.cu.  A product of f32 whose result is small; false: it is not one, and nothing
+ * happened. */
+bool jn_cuda_small_product(jn_dev_exec *e, const product &p);
+
 #endif
