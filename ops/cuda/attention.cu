@@ -440,6 +440,20 @@ static bool add_operand(const job &j, const jn_view &v, int i, jn_dnn_attention 
     return true;
 }
 
+/* The library's kernels read 16 bytes at a time and fault elsewhere, whatever they were told of the
+ * operands' alignment. */
+static bool by_sixteens(const jn_dnn_attention &a, int dtype) {
+    const int64_t per = 16 / size_of(dtype);
+    for (int i = 0; i < JN_DNN_ATTENTION_TENSORS; i++)
+        if ((uintptr_t)a.data[i] % 16)
+            return false;
+    for (int i = 0; i < 4; i++)
+        for (int d = 0; d < 3; d++)
+            if (a.dims[i][d] > 1 && a.strides[i][d] % per)
+                return false;
+    return true;
+}
+
 /* first: operand with which query, key, value and the mask begin; 1 where these are the gradients.
  */
 static bool by_library(const jn_kargs *k, const job &j, unsigned first) {
@@ -475,7 +489,7 @@ static bool by_library(const jn_kargs *k, const job &j, unsigned first) {
         for (int i = 0; i < 3; i++)
             a.data[6 + i] = k->out[i].data;
     }
-    if (masked && !add_bias(j, k->in[first + 3], &a))
+    if (!by_sixteens(a, dtype) || (masked && !add_bias(j, k->in[first + 3], &a)))
         return false;
     if (masked && backward) {
         float *to = (float *)carve(&a, queries);

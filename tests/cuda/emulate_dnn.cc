@@ -115,6 +115,9 @@ static __global__ void backward(jn_dnn_attention a, int unused) {
 extern "C" bool jn_cuda_dnn_attention(jn_dev_exec *e, const jn_dnn_attention *a) {
     if (a->dims[0][3] > MOST || a->dims[2][3] > MOST)
         return false;
+    for (int i = 0; i < JN_DNN_ATTENTION_TENSORS; i++)
+        if ((uintptr_t)a->data[i] % 16)
+            __builtin_trap(); /* as a GPU faults */
     if (a->backward)
         JN_LAUNCH(e, backward, 1, 1, *a, 0);
     else

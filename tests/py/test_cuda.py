@@ -354,7 +354,8 @@ assert s["nodes"] < 1300, s  # a launch for each step would be 275 more than 121
 """)
 
 
-def test_attention_of_heads_side_by_side(on_device):
+@pytest.mark.parametrize("library", ["0", "1"])
+def test_attention_of_heads_side_by_side(on_device, library):
     """Operands whose members no one stride leads to are copied first, each alone or all of them, by fours or not."""
     on_device("""
 import itertools
@@ -377,7 +378,7 @@ for (rows, heads, l, s, size), dtype in itertools.product([(3, 2, 5, 7, 8), (2, 
                 found.append([y, q.grad, k.grad, v.grad])
             for want, have in zip(*found):
                 close(have.float(), want.float(), 3e-2 if dtype == janus.bfloat16 else 1e-4)
-""")
+""", JANUS_EMULATED_DNN=library)
 
 
 def test_softmax_of_rows_of_any_length(on_device):
