@@ -140,7 +140,8 @@ static void *plan_of(jn_dnn *d, const jn_dnn_key *k, void *config) {
 }
 
 /* The first plans that will do, `most` at most, of those the library proposes in this mode. */
-static int propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode, void **plans, int most) {
+static int propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode, jn_dnn_way *ways,
+                   int most) {
     jn_dnn_maker m = {.d = d, .ok = true};
     void *configs[MOST_CONFIGS];
     int64_t n = 0;
@@ -158,7 +159,7 @@ static int propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode, void *
                                            JN_DNN_TYPE_BACKEND_DESCRIPTOR, made, &n,
                                            configs) == JN_DNN_STATUS_SUCCESS)
         for (int64_t i = 0; i < n && i < made && found < most; i++)
-            if (exact_enough(d, k, configs[i]) && (plans[found] = plan_of(d, k, configs[i])))
+            if (exact_enough(d, k, configs[i]) && (ways[found].plan = plan_of(d, k, configs[i])))
                 found++;
     while (made > 0)
         d->api.BackendDestroyDescriptor(configs[--made]);
@@ -167,8 +168,13 @@ static int propose(jn_dnn *d, const jn_dnn_key *k, void *graph, int mode, void *
     return found;
 }
 
-static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
+static bool execute(jn_dnn *d, const jn_dnn_key *k, const jn_dnn_way *way, const jn_dnn_call *c,
+                    void *stream) {
     jn_dnn_maker m = {.d = d, .ok = true};
+    if (d->api.SetStream(d->handle, stream) != JN_DNN_STATUS_SUCCESS)
+        return false;
+    if (!way->plan)
+        return jn_dnn_winograd_run(d, k, way, c);
     int64_t ids[JN_DNN_POINTERS], n = 0;
     void *data[JN_DNN_POINTERS];
     for (int i = 0; i < c->n; i++)
@@ -182,17 +188,24 @@ static bool execute(jn_dnn *d, void *plan, const jn_dnn_call *c, void *stream) {
     jn_dnn_set(&m, pack, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE, JN_DNN_TYPE_VOID_PTR, 1,
                &c->workspace);
     jn_dnn_finish(&m, pack);
-    bool ok = m.ok && d->api.SetStream(d->handle, stream) == JN_DNN_STATUS_SUCCESS &&
-              d->api.BackendExecute(d->handle, plan, pack) == JN_DNN_STATUS_SUCCESS;
+    bool ok = m.ok && d->api.BackendExecute(d->handle, way->plan, pack) == JN_DNN_STATUS_SUCCESS;
     if (pack)
         d->api.BackendDestroyDescriptor(pack);
     return ok;
 }
 
-/* What is measured: several runs of a plan. */
+static void give_up(jn_dnn *d, jn_dnn_way *way) {
+    if (way->plan)
+        d->api.BackendDestroyDescriptor(way->plan);
+    jn_dnn_winograd_free(d, way);
+}
+
+/* What is measured: several runs of a way. */
 typedef struct contest {
     jn_dnn *d;
-    void *plan, *stream;
+    const jn_dnn_key *k;
+    const jn_dnn_way *way;
+    void *stream;
     const jn_dnn_call *call;
     int times;
     bool ok;
@@ -200,12 +213,13 @@ typedef struct contest {
 static void run_contest(void *arg) {
     contest *c = arg;
     for (int i = 0; i < c->times && c->ok; i++)
-        c->ok = execute(c->d, c->plan, c->call, c->stream);
+        c->ok = execute(c->d, c->k, c->way, c->call, c->stream);
 }
 
-/* The fastest of some plans, on the operands of the first call: a plan overwrites its result, so it
+/* The fastest of some ways, on the operands of the first call: each overwrites its result, so it
  * may be run again.  The first of them where nothing can be measured. */
-static int fastest(jn_dnn *d, const jn_dev_exec *e, const jn_dnn_call *call, void **plans, int n) {
+static int fastest(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e, const jn_dnn_call *call,
+                   const jn_dnn_way *ways, int n) {
     enum { ROUNDS = 3, TIMES = 4 };
     float best = 0;
     int at = -1;
@@ -213,7 +227,7 @@ static int fastest(jn_dnn *d, const jn_dev_exec *e, const jn_dnn_call *call, voi
         float least = 0, ms = 0;
         int seen = 0;
         for (int round = 0; round < ROUNDS; round++) { /* the first one warms up */
-            contest c = {d, plans[i], e->stream, call, round ? TIMES : 1, true};
+            contest c = {d, k, &ways[i], e->stream, call, round ? TIMES : 1, true};
             if (e->elapsed(e->stream, run_contest, &c, &ms) != 0)
                 return 0;
             if (!c.ok)
@@ -229,26 +243,30 @@ static int fastest(jn_dnn *d, const jn_dev_exec *e, const jn_dnn_call *call, voi
     return at < 0 ? 0 : at;
 }
 
-static void *make_plan(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
-                       const jn_dnn_call *call) {
+static jn_dnn_way find_way(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
+                           const jn_dnn_call *call) {
     jn_dnn_maker m = {.d = d, .ok = true};
-    void *plans[CANDIDATES];
-    int n = 0, most = k->fastest && e->elapsed ? CANDIDATES : 1, at = 0;
+    jn_dnn_way ways[CANDIDATES + 1] = {{NULL, {NULL}}}, none = {NULL, {NULL}};
+    bool measures = k->fastest && e->elapsed;
+    int n = 0, most = measures ? CANDIDATES : 1, at = 0;
     void *graph = k->kind == JN_DNN_ATTENTION        ? jn_dnn_attention_graph(&m, k)
                   : k->kind == JN_DNN_ATTENTION_GRAD ? jn_dnn_attention_grad_graph(&m, k)
                                                      : make_graph(&m, k);
     if (m.ok)
-        n = propose(d, k, graph, JN_DNN_HEUR_MODE_A, plans, most);
+        n = propose(d, k, graph, JN_DNN_HEUR_MODE_A, ways, most);
     if (m.ok && n < most)
-        n += propose(d, k, graph, JN_DNN_HEUR_MODE_FALLBACK, plans + n, most - n);
+        n += propose(d, k, graph, JN_DNN_HEUR_MODE_FALLBACK, ways + n, most - n);
+    /* after a plan: where nothing can be measured just now, the first one is taken */
+    if (n > 0 && measures && jn_dnn_winograd_make(d, k, &ways[n]))
+        n++;
     if (n > 1)
-        at = fastest(d, e, call, plans, n);
+        at = fastest(d, k, e, call, ways, n);
     for (int i = 0; i < n; i++)
         if (i != at)
-            d->api.BackendDestroyDescriptor(plans[i]);
+            give_up(d, &ways[i]);
     while (m.n > 0)
         d->api.BackendDestroyDescriptor(m.made[--m.n]);
-    return n ? plans[at] : NULL;
+    return n ? ways[at] : none;
 }
 
 static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
@@ -266,16 +284,16 @@ static jn_dnn_plan *find(jn_dnn *d, const jn_dnn_key *k, const jn_dev_exec *e,
         return NULL;
     p->key = *k;
     p->used = true;
-    p->plan = make_plan(d, k, e, call);
+    p->way = find_way(d, k, e, call);
     d->n_plans++;
     return p;
 }
 
 bool jn_dnn_run(jn_dev_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c) {
     jn_dnn_plan *p = find(d, k, e, c);
-    if (!p || !p->plan)
+    if (!p || (!p->way.plan && !p->way.older[0]))
         return false;
-    if (execute(d, p->plan, c, e->stream))
+    if (execute(d, k, &p->way, c, e->stream))
         return true;
     e->error = JN_CUDA_LIBRARY_FAILED; /* part of it may be on the stream */
     e->failed = "cuDNN";
@@ -321,8 +339,7 @@ void jn_dnn_stop(jn_dnn *d) {
     if (!d->handle)
         return;
     for (unsigned i = 0; i < JN_DNN_PLANS; i++)
-        if (d->plans[i].plan)
-            d->api.BackendDestroyDescriptor(d->plans[i].plan);
+        give_up(d, &d->plans[i].way);
     d->api.Destroy(d->handle);
     memset(d, 0, sizeof *d);
 }

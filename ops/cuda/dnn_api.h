@@ -26,9 +26,43 @@
     X(BackendFinalize, int, (void *d))                                                             \
     X(BackendExecute, int, (void *handle, void *plan, void *pack))
 
+/* Of the older API, which has algorithms that the graph API lacks; as above, all results are int.
+ */
+#define JN_DNN_OLDER_FUNCTIONS(X)                                                                  \
+    X(CreateTensorDescriptor, int, (void **out))                                                   \
+    X(DestroyTensorDescriptor, int, (void *d))                                                     \
+    X(SetTensor4dDescriptor, int, (void *d, int format, int type, int n, int c, int h, int w))     \
+    X(CreateFilterDescriptor, int, (void **out))                                                   \
+    X(DestroyFilterDescriptor, int, (void *d))                                                     \
+    X(SetFilter4dDescriptor, int, (void *d, int type, int format, int k, int c, int h, int w))     \
+    X(CreateConvolutionDescriptor, int, (void **out))                                              \
+    X(DestroyConvolutionDescriptor, int, (void *d))                                                \
+    X(SetConvolution2dDescriptor, int,                                                             \
+      (void *d, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h, int dilation_w,  \
+       int mode, int compute))                                                                     \
+    X(SetConvolutionMathType, int, (void *d, int math))                                            \
+    X(GetConvolutionForwardWorkspaceSize, int,                                                     \
+      (void *handle, void *x, void *w, void *c, void *y, int algorithm, size_t *out))              \
+    X(GetConvolutionBackwardDataWorkspaceSize, int,                                                \
+      (void *handle, void *w, void *dy, void *c, void *dx, int algorithm, size_t *out))            \
+    X(GetConvolutionBackwardFilterWorkspaceSize, int,                                              \
+      (void *handle, void *x, void *dy, void *c, void *dw, int algorithm, size_t *out))            \
+    X(ConvolutionForward, int,                                                                     \
+      (void *handle, const void *alpha, void *xd, const void *x, void *wd, const void *w, void *c, \
+       int algorithm, void *workspace, size_t bytes, const void *beta, void *yd, void *y))         \
+    X(ConvolutionBackwardData, int,                                                                \
+      (void *handle, const void *alpha, void *wd, const void *w, void *dyd, const void *dy,        \
+       void *c, int algorithm, void *workspace, size_t bytes, const void *beta, void *dxd,         \
+       void *dx))                                                                                  \
+    X(ConvolutionBackwardFilter, int,                                                              \
+      (void *handle, const void *alpha, void *xd, const void *x, void *dyd, const void *dy,        \
+       void *c, int algorithm, void *workspace, size_t bytes, const void *beta, void *dwd,         \
+       void *dw))
+
 typedef struct jn_dnn_api {
 #define JN_DNN_FIELD(name, result, args) result(*name) args;
     JN_DNN_FUNCTIONS(JN_DNN_FIELD)
+    JN_DNN_OLDER_FUNCTIONS(JN_DNN_FIELD) /* all NULL where one is missing */
 #undef JN_DNN_FIELD
 } jn_dnn_api;
 
@@ -40,6 +74,11 @@ typedef struct jn_dnn_api {
     X(DATA_HALF, 2)                                                                                \
     X(DATA_BFLOAT16, 9)                                                                            \
     X(CROSS_CORRELATION, 1)                                                                        \
+    X(TENSOR_NCHW, 0)                                                                              \
+    X(FMA_MATH, 3)                                                                                 \
+    X(CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, 7)                                                   \
+    X(CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, 5)                                              \
+    X(CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, 5)                                            \
     X(TYPE_HANDLE, 0)                                                                              \
     X(TYPE_DATA_TYPE, 1)                                                                           \
     X(TYPE_BOOLEAN, 2)                                                                             \
@@ -179,10 +218,16 @@ typedef struct jn_dnn_key {
     int64_t dims[4][4], strides[4][4], stride[2], pad[2], dilation[2], bias[2];
 } jn_dnn_key;
 
+/* How the library does what a key says: by a plan of its graph API, or by the older one with these
+ * descriptors of x, w, y and the convolution; all NULL: not at all. */
+typedef struct jn_dnn_way {
+    void *plan, *older[4];
+} jn_dnn_way;
+
 typedef struct jn_dnn_plan {
     jn_dnn_key key;
     bool used;
-    void *plan; /* NULL: the library does not do this one */
+    jn_dnn_way way;
 } jn_dnn_plan;
 
 typedef struct jn_dnn {

@@ -71,6 +71,11 @@ typedef struct jn_dnn_call {
  * e->error is set. */
 bool jn_dnn_run(jn_dev_exec *e, jn_dnn *d, const jn_dnn_key *k, const jn_dnn_call *c);
 
+/* ops/cuda/dnn_winograd.c.  False: the library has no such way to do it, and nothing was made. */
+bool jn_dnn_winograd_make(jn_dnn *d, const jn_dnn_key *k, jn_dnn_way *out);
+bool jn_dnn_winograd_run(jn_dnn *d, const jn_dnn_key *k, const jn_dnn_way *w, const jn_dnn_call *c);
+void jn_dnn_winograd_free(jn_dnn *d, jn_dnn_way *w);
+
 /* ops/cuda/dnn_attention.c */
 void *jn_dnn_attention_graph(jn_dnn_maker *m, const jn_dnn_key *k);
 void *jn_dnn_attention_grad_graph(jn_dnn_maker *m, const jn_dnn_key *k);

@@ -78,14 +78,14 @@ typedef struct jn_dnn_conv {
     size_t workspace_bytes;
 } jn_dnn_conv;
 /* Workspace of a convolution whose three tensors have so many bytes: room for copies of them in
- * the layout that the library's kernels want. */
+ * the layout that the library's kernels want, or transformed by Winograd's, whose tiles of 4x4
+ * pixels become 6x6, and weights of 3x3 too. */
 static inline size_t jn_cuda_conv_workspace(int64_t bytes) {
 #ifdef JN_CUDA_EMULATED
-    return (size_t)(bytes < 1 << 16 ? bytes
-                                    : 1 << 16); /* there is no library, but sums that are cut */
+    return (size_t)(bytes < 1 << 16 ? bytes : 1 << 16); /* no library, but sums that are cut */
 #else
     const int64_t least = 16 << 20, most = 512 << 20;
-    bytes = bytes < most / 2 ? 2 * bytes : most;
+    bytes = bytes < most / 4 ? 4 * bytes : most;
     return (size_t)(bytes < least ? least : bytes);
 #endif
 }

@@ -126,8 +126,15 @@ static bool find_dnn_symbols(void *lib, jn_dnn_api *api) {
     bool all = true;
 #define JN_DNN_FIND(name, result, args) all = symbol(lib, "cudnn" #name, &api->name) && all;
     JN_DNN_FUNCTIONS(JN_DNN_FIND)
+    const bool needed = all;
+    JN_DNN_OLDER_FUNCTIONS(JN_DNN_FIND)
 #undef JN_DNN_FIND
-    return all;
+#define JN_DNN_FORGET(name, result, args) api->name = NULL;
+    if (!all) {
+        JN_DNN_OLDER_FUNCTIONS(JN_DNN_FORGET)
+    }
+#undef JN_DNN_FORGET
+    return needed;
 }
 
 jn_dnn *jn_cuda_libs_dnn(void *p) {

@@ -3,11 +3,12 @@
  * What ops/cuda/dnn.c asks of cuDNN.
  *
  * On a table of functions that compute on the host: the three convolutions, groups, strides and
- * dilations against plain loops; which engines are refused; what is remembered; streams, workspaces
- * and failures; that every descriptor is given back.  Where JANUS_CUDNN names a libcudnn.so.9 (9.8
- * or later), the library itself is asked for plans for an H200 that is described to it: it needs no
- * GPU for that, but its libcuda.so.1 must be loadable (the toolkit's stub will do; for attention
- * one whose cuLibraryLoadData, cuLibraryGetKernel and cuKernelGetFunction succeed).
+ * dilations against plain loops; which engines are refused; the older API's Winograd; what is
+ * remembered; streams, workspaces and failures; that every descriptor is given back.  Where
+ * JANUS_CUDNN names a libcudnn.so.9 (9.8 or later), the library itself is asked for plans for an
+ * H200 that is described to it: it needs no GPU for that, but its libcuda.so.1 must be loadable
+ * (the toolkit's stub will do; for attention one whose cuLibraryLoadData, cuLibraryGetKernel and
+ * cuKernelGetFunction succeed).
  */
 #include "config.h"
 
@@ -167,27 +168,8 @@ static void add(const fake *t, void *data, const int64_t i[4], double v) {
 }
 
 /* Every product of the convolution, added where this kind adds it; results start at zero. */
-static int execute(void *h, void *plan, void *pack) {
-    fake *f = pack;
-    last_config = ((const fake *)plan)->config;
-    CHECK(h == &handle && f->finalized);
-    last_workspace =
-        (void *)(uintptr_t)value(f, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE)[0]; /* NOLINT */
-    if (fail_at_execute)
-        return 5000;
-    executed++;
-    int kind = operation.type == JN_DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ? 0
-               : operation.type == JN_DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
-                   ? 1
-                   : 2;
+static void convolve(int kind, void *const data[3]) {
     const fake *x = &tensors[0], *w = &tensors[1], *y = &tensors[2];
-    void *data[3];
-    for (int i = 0; i < 3; i++) {
-        CHECK(value(f, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS)[i] ==
-              value(&tensors[i], JN_DNN_ATTR_TENSOR_UNIQUE_ID)[0]);
-        data[i] =
-            (void *)(uintptr_t)value(f, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS)[i]; /* NOLINT */
-    }
     const int64_t *dx = value(x, JN_DNN_ATTR_TENSOR_DIMENSIONS),
                   *dw = value(w, JN_DNN_ATTR_TENSOR_DIMENSIONS),
                   *dy = value(y, JN_DNN_ATTR_TENSOR_DIMENSIONS);
@@ -213,7 +195,127 @@ static int execute(void *h, void *plan, void *pack) {
                 else
                     add(w, data[1], iwt, load(y, data[2], iy) * load(x, data[0], ix));
             }
+}
+
+static int execute(void *h, void *plan, void *pack) {
+    fake *f = pack;
+    last_config = ((const fake *)plan)->config;
+    CHECK(h == &handle && f->finalized);
+    last_workspace =
+        (void *)(uintptr_t)value(f, JN_DNN_ATTR_VARIANT_PACK_WORKSPACE)[0]; /* NOLINT */
+    if (fail_at_execute)
+        return 5000;
+    executed++;
+    int kind = operation.type == JN_DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ? 0
+               : operation.type == JN_DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                   ? 1
+                   : 2;
+    void *data[3];
+    for (int i = 0; i < 3; i++) {
+        CHECK(value(f, JN_DNN_ATTR_VARIANT_PACK_UNIQUE_IDS)[i] ==
+              value(&tensors[i], JN_DNN_ATTR_TENSOR_UNIQUE_ID)[0]);
+        data[i] =
+            (void *)(uintptr_t)value(f, JN_DNN_ATTR_VARIANT_PACK_DATA_POINTERS)[i]; /* NOLINT */
+    }
+    convolve(kind, data);
     return 0;
+}
+
+/* ---- the older API ------------------------------------------------------------------------------
+ */
+
+/* A descriptor says what it was set to; the graph of the same convolution was made before. */
+enum { OLDER = 77 };
+typedef struct older {
+    int kind, n[8];
+} older;
+static size_t older_bytes;
+static int make_older(int kind, void **out) {
+    older *o = calloc(1, sizeof *o);
+    o->kind = kind;
+    live++;
+    *out = o;
+    return 0;
+}
+static int make_tensor(void **out) { return make_older('t', out); }
+static int make_filter(void **out) { return make_older('f', out); }
+static int make_convolution(void **out) { return make_older('c', out); }
+static int set_tensor(void *d, int format, int type, int n, int c, int h, int w) {
+    older *o = d;
+    const int all[] = {n, c, h, w};
+    CHECK(o->kind == 't' && format == JN_DNN_TENSOR_NCHW && type == JN_DNN_DATA_FLOAT);
+    memcpy(o->n, all, sizeof all);
+    return 0;
+}
+static int set_filter(void *d, int type, int format, int k, int c, int h, int w) {
+    older *o = d;
+    const int all[] = {k, c, h, w};
+    CHECK(o->kind == 'f' && format == JN_DNN_TENSOR_NCHW && type == JN_DNN_DATA_FLOAT);
+    memcpy(o->n, all, sizeof all);
+    return 0;
+}
+static int set_convolution(void *d, int pad_h, int pad_w, int stride_h, int stride_w,
+                           int dilation_h, int dilation_w, int mode, int compute) {
+    older *o = d;
+    const int all[] = {pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w};
+    CHECK(o->kind == 'c' && mode == JN_DNN_CROSS_CORRELATION && compute == JN_DNN_DATA_FLOAT);
+    memcpy(o->n, all, sizeof all);
+    return 0;
+}
+static int set_math(void *d, int math) {
+    CHECK(((older *)d)->kind == 'c');
+    return math != JN_DNN_FMA_MATH;
+}
+/* As the library: 3x3 alone. */
+static int older_size(const older *w, size_t *out) {
+    *out = older_bytes;
+    return w->n[2] == 3 && w->n[3] == 3 ? 0 : 9;
+}
+static int size_forward(void *h, void *x, void *w, void *c, void *y, int algorithm, size_t *out) {
+    CHECK(h == &handle && x != y && ((older *)c)->kind == 'c' && algorithm == 7);
+    return older_size(w, out);
+}
+static int size_data(void *h, void *w, void *dy, void *c, void *dx, int algorithm, size_t *out) {
+    CHECK(h == &handle && dx != dy && ((older *)c)->kind == 'c' && algorithm == 5);
+    return older_size(w, out);
+}
+static int size_filter(void *h, void *x, void *dy, void *c, void *dw, int algorithm, size_t *out) {
+    CHECK(h == &handle && x != dy && ((older *)c)->kind == 'c' && algorithm == 5);
+    return older_size(dw, out);
+}
+static int run_older(int kind, const older *x, const older *w, const older *c, const older *y,
+                     void *const data[3], void *workspace, size_t bytes) {
+    const older *const o[3] = {x, w, y};
+    CHECK(c->n[2] == 1 && c->n[3] == 1 && c->n[4] == 1 && c->n[5] == 1 && bytes >= older_bytes);
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < 4; i++)
+            CHECK(o[t]->n[i] == value(&tensors[t], JN_DNN_ATTR_TENSOR_DIMENSIONS)[i]);
+    CHECK(c->n[0] == value(&convolution, JN_DNN_ATTR_CONVOLUTION_PRE_PADDINGS)[0]);
+    last_config = OLDER;
+    last_workspace = workspace;
+    convolve(kind, data);
+    return 0;
+}
+static int older_forward(void *h, const void *alpha, void *xd, const void *x, void *wd,
+                         const void *w, void *c, int algorithm, void *workspace, size_t bytes,
+                         const void *beta, void *yd, void *y) {
+    void *const data[3] = {(void *)(uintptr_t)x, (void *)(uintptr_t)w, y};
+    CHECK(h == &handle && algorithm == 7 && *(const float *)alpha == 1 && !*(const float *)beta);
+    return run_older(0, xd, wd, c, yd, data, workspace, bytes);
+}
+static int older_data(void *h, const void *alpha, void *wd, const void *w, void *dyd,
+                      const void *dy, void *c, int algorithm, void *workspace, size_t bytes,
+                      const void *beta, void *dxd, void *dx) {
+    void *const data[3] = {dx, (void *)(uintptr_t)w, (void *)(uintptr_t)dy};
+    CHECK(h == &handle && algorithm == 5 && *(const float *)alpha == 1 && !*(const float *)beta);
+    return run_older(1, dxd, wd, c, dyd, data, workspace, bytes);
+}
+static int older_filter(void *h, const void *alpha, void *xd, const void *x, void *dyd,
+                        const void *dy, void *c, int algorithm, void *workspace, size_t bytes,
+                        const void *beta, void *dwd, void *dw) {
+    void *const data[3] = {(void *)(uintptr_t)x, dw, (void *)(uintptr_t)dy};
+    CHECK(h == &handle && algorithm == 5 && *(const float *)alpha == 1 && !*(const float *)beta);
+    return run_older(2, xd, dwd, c, dyd, data, workspace, bytes);
 }
 
 /* The operation's parts are kept when it is finalized: they are destroyed with the graph. */
@@ -249,7 +351,23 @@ static const jn_dnn_api api = {.GetVersion = version,
                                .BackendSetAttribute = set,
                                .BackendGetAttribute = get,
                                .BackendFinalize = finalize_and_keep,
-                               .BackendExecute = execute};
+                               .BackendExecute = execute,
+                               .CreateTensorDescriptor = make_tensor,
+                               .DestroyTensorDescriptor = forget,
+                               .SetTensor4dDescriptor = set_tensor,
+                               .CreateFilterDescriptor = make_filter,
+                               .DestroyFilterDescriptor = forget,
+                               .SetFilter4dDescriptor = set_filter,
+                               .CreateConvolutionDescriptor = make_convolution,
+                               .DestroyConvolutionDescriptor = forget,
+                               .SetConvolution2dDescriptor = set_convolution,
+                               .SetConvolutionMathType = set_math,
+                               .GetConvolutionForwardWorkspaceSize = size_forward,
+                               .GetConvolutionBackwardDataWorkspaceSize = size_data,
+                               .GetConvolutionBackwardFilterWorkspaceSize = size_filter,
+                               .ConvolutionForward = older_forward,
+                               .ConvolutionBackwardData = older_data,
+                               .ConvolutionBackwardFilter = older_filter};
 
 /* ---- what is asked of it ------------------------------------------------------------------------
  */
@@ -304,14 +422,14 @@ static double run(jn_dev_exec *e, jn_dnn_conv c) {
 }
 
 /* Of the two engines that will do the one that is proposed last is the faster. */
-static int measured, capturing;
+static int measured, capturing, older_wins;
 static int elapsed(void *stream, void (*work)(void *), void *arg, float *ms) {
     (void)stream;
     if (capturing)
         return 900;
     work(arg);
     measured++;
-    *ms = last_config == CONFIGS ? 1 : 2;
+    *ms = last_config == CONFIGS ? 1 : last_config == OLDER && older_wins ? 0.5f : 2;
     return 0;
 }
 
@@ -341,6 +459,45 @@ static void the_fastest(jn_dev_exec *e) {
     e->fastest_conv = false;
 }
 
+/* Winograd's are candidates where the fastest is asked for, alike in all three kinds; not with
+ * TF32, other steps or windows, groups, doubles or too little memory. */
+static void by_the_older_api(jn_dev_exec *e) {
+    const int64_t x[4] = {1, 4, 6, 7};
+    double s[3], t[3];
+    older_wins = e->fastest_conv = true;
+    for (int kind = 0; kind < 3; kind++) {
+        jn_dnn_conv c = convolution_of((jn_dnn_kind)kind, JANUS_F32, x, 6, 3, 1, 1, 1, 1);
+        int before = live;
+        run(e, c); /* what is measured adds to the result here, where the library overwrites it */
+        CHECK(last_config == OLDER && live == before + 4); /* and no plan */
+        before = measured;
+        s[kind] = run(e, c);
+        CHECK(last_config == OLDER && measured == before);
+        e->fastest_conv = false;
+        t[kind] = run(e, c);
+        CHECK(last_config == CONFIGS - 1 && t[kind] == s[kind]);
+        e->fastest_conv = true;
+    }
+    CHECK(s[0] != 0 && s[0] == s[1] && s[0] == s[2]);
+    static const struct {
+        int dtype, kernel, groups, stride, dilation, bytes, tf32;
+    } others[] = {{JANUS_F64, 3, 1, 1, 1, 0, 0}, {JANUS_F32, 2, 1, 1, 1, 0, 0},
+                  {JANUS_F32, 3, 2, 1, 1, 0, 0}, {JANUS_F32, 3, 1, 2, 1, 0, 0},
+                  {JANUS_F32, 3, 1, 1, 2, 0, 0}, {JANUS_F32, 3, 1, 1, 1, 65, 0},
+                  {JANUS_F32, 3, 1, 1, 1, 0, 1}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        jn_dnn_conv c = convolution_of(JN_DNN_FORWARD, others[i].dtype, x, 8, others[i].kernel,
+                                       others[i].groups, others[i].stride, 1, others[i].dilation);
+        int before = live;
+        older_bytes = (size_t)others[i].bytes;
+        e->allow_tf32_conv = others[i].tf32;
+        run(e, c);
+        CHECK(last_config != OLDER && live == before + 1);
+    }
+    older_bytes = 0;
+    older_wins = e->fastest_conv = e->allow_tf32_conv = false;
+}
+
 static void on_table(void) {
     void *memory = calloc(1, jn_cuda_libs_size);
     const char *why = NULL;
@@ -365,6 +522,7 @@ static void on_table(void) {
             }
     CHECK(live == executed / 2); /* plans alone stay */
     the_fastest(&e);
+    by_the_older_api(&e);
     /* engines: TF32 only where it is allowed; what needs more than there is room for is passed over
      */
     unsigned kept = jn_cuda_libs_dnn(memory)->n_plans;

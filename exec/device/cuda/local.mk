@@ -64,7 +64,7 @@ if HAVE_CUDA
 pkglib_LTLIBRARIES = libjanus_cuda.la
 $(JN_CU_SOURCES:.cu=.lo): $(wildcard $(JN_CU_DEPS))
 endif
-libjanus_cuda_la_SOURCES = exec/device/cuda/runtime.c ops/cuda/dnn.c ops/cuda/dnn_attention.c $(JN_CU_C_SOURCES) $(JN_CU_SOURCES)
+libjanus_cuda_la_SOURCES = exec/device/cuda/runtime.c ops/cuda/dnn.c ops/cuda/dnn_attention.c ops/cuda/dnn_winograd.c $(JN_CU_C_SOURCES) $(JN_CU_SOURCES)
 libjanus_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_DIR)/include
 libjanus_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -export-symbols-regex '^janus_cuda_module$$'
 libjanus_cuda_la_LIBADD = $(CUDART_LIBS) -ldl -lrt -lpthread -lm
@@ -74,7 +74,7 @@ if HAVE_CUDA
 check_PROGRAMS += tests/cuda/t_attention tests/cuda/t_dnn tests/cuda/t_libs
 TESTS += tests/cuda/t_attention tests/cuda/t_dnn tests/cuda/t_libs
 endif
-JN_DNN_SOURCES = ops/cuda/dnn.c ops/cuda/dnn_attention.c ops/cuda/libs.c
+JN_DNN_SOURCES = ops/cuda/dnn.c ops/cuda/dnn_attention.c ops/cuda/dnn_winograd.c ops/cuda/libs.c
 tests_cuda_t_dnn_SOURCES = tests/cuda/t_dnn.c $(JN_DNN_SOURCES)
 tests_cuda_t_attention_SOURCES = tests/cuda/t_attention.c $(JN_DNN_SOURCES)
 tests_cuda_t_attention_CPPFLAGS = $(tests_cuda_t_dnn_CPPFLAGS)
