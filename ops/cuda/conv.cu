@@ -12,15 +12,6 @@ struct conv {
     i64 bias_s, stride[2], pad[2], dil[2], groups, n;
 };
 
-static __device__ __forceinline__ i64 at4(const dview &v, i64 a, i64 b, i64 c, i64 d) {
-    return a * v.s[0] + b * v.s[1] + c * v.s[2] + d * v.s[3];
-}
-static __device__ __forceinline__ void index4(const dview &v, i64 i, i64 *at) {
-    for (int d = 3; d >= 0; d--) {
-        at[d] = i % v.d[d];
-        i /= v.d[d];
-    }
-}
 static __device__ __forceinline__ bool tap(const conv &c, int d, i64 o, i64 t, i64 size, i64 *out) {
     *out = o * c.stride[d] - c.pad[d] + t * c.dil[d];
     return *out >= 0 && *out < size;

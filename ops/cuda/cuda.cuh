@@ -349,6 +349,17 @@ static __device__ __forceinline__ i64 offset_of(const dview &v, i64 i) {
     return o;
 }
 
+/* Of four dims: where an element lies, and which one has the row-major number i. */
+static __device__ __forceinline__ i64 at4(const dview &v, i64 a, i64 b, i64 c, i64 d) {
+    return a * v.s[0] + b * v.s[1] + c * v.s[2] + d * v.s[3];
+}
+static __device__ __forceinline__ void index4(const dview &v, i64 i, i64 *at) {
+    for (int d = 3; d >= 0; d--) {
+        at[d] = i % v.d[d];
+        i /= v.d[d];
+    }
+}
+
 /* The value of a SCALAR operand of rank 0: host memory. */
 static inline double host_f(const jn_view &v) {
     return v.dtype == JANUS_F64    ? *(const double *)v.data

@@ -16,16 +16,6 @@ struct pool {
     int *reach; /* workspace: how far indices stray, see max_pool2d_grad */
 };
 
-static __device__ __forceinline__ i64 at4(const dview &v, i64 a, i64 b, i64 c, i64 d) {
-    return a * v.s[0] + b * v.s[1] + c * v.s[2] + d * v.s[3];
-}
-static __device__ __forceinline__ void index4(const dview &v, i64 i, i64 *at) {
-    for (int d = 3; d >= 0; d--) {
-        at[d] = i % v.d[d];
-        i /= v.d[d];
-    }
-}
-
 /* Rows [begin, end) of the input in window o; how many count with padding. */
 struct window {
     i64 begin, end, padded;
