@@ -28,7 +28,8 @@
 
 enum {
     WARM_RUNS = 2,
-    FEW_RUNS = 4,    /* timed: enough where the one is much faster */
+    FIRST_RUNS = 2,  /* timed, one of each: enough where CPython's takes long, and far longer */
+    FEW_RUNS = 4,    /* enough where the one is much faster */
     TIMED_RUNS = 16, /* of both kinds together */
     COLD_RUNS = 16,  /* in which something was converted, compared or compiled: not timed */
     FIRST_REST = 1000,
@@ -47,6 +48,9 @@ enum {
 };
 /* Numbers of ops that differ by less say that calls have the same to do. */
 static const double ALIKE = 1.25;
+/* What lasts so long is not made so many times as long by what else the machine does. */
+static const int64_t LONG_NS = 50000000;
+static const double FAR = 4;
 
 /* jpy_py_clock; look 0: none is */
 static struct { int64_t eager, graph, look, conversion, shape, looks, conversions; } modelled;
@@ -168,11 +172,12 @@ static int decide(const jpy_trial *t) {
     bool slow = calls > (rounds > 0 ? 1.05 : 1) || rounds > 1.02;
     if (t->n >= TIMED_RUNS)
         return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
+    bool pays = !slow && calls > 0;
+    if (t->n == FIRST_RUNS && pays && !t->tracked && calls < 1 / FAR && t->plain.ns >= LONG_NS)
+        return JPY_TRIAL_PAYS;
     if (t->n != FEW_RUNS)
         return t->state;
-    return calls > 1.5                             ? JPY_TRIAL_SLOW
-           : !slow && calls > 0 && calls < 1 / 1.5 ? JPY_TRIAL_PAYS
-                                                   : t->state;
+    return calls > 1.5 ? JPY_TRIAL_SLOW : pays && calls < 1 / 1.5 ? JPY_TRIAL_PAYS : t->state;
 }
 
 bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) {

@@ -279,6 +279,22 @@ def test_runs_that_are_compiled_for_other_shapes_say_nothing(clock, lengths, eag
     assert (s["slow"] == 0, s["graph"] >= 120, s["resting"]) == (pays, pays, not pays), janus.explain(g)
 
 
+@pytest.mark.parametrize("times, op_ns, plain", [(5, 10**6, 1), (3, 10**6, 2), (5, 10**3, 2)])
+def test_calls_that_last_are_tried_once(clock, times, op_ns, plain):
+    """Where CPython's call takes 50 ms and four times as long as the graph one of each tells, else two."""
+    def f(x):
+        for _ in range(30):
+            x = (x * 1.01).tanh()
+        return x
+
+    clock(op_ns, op_ns // times, 10)
+    g, x = janus.function(f, measure=True, regions=False, verify="never"), janus.ones(3)
+    for _ in range(20):
+        g(x)
+    s = g.stats()
+    assert (s["slow"], s["imperative"]) == (0, 1 + plain), janus.explain(g)
+
+
 def test_a_graph_that_paid_is_compared_again(clock):
     """A loop leaves sooner and sooner, as where a model learns to be sure: then the graph, which takes as long as ever, does not pay."""
     def f(x, y, rounds):
