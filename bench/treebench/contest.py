@@ -22,7 +22,8 @@ COMPARED = 8  # steps: later the trajectories drift apart as rounding does
 SYSTEMS = ["janus-imperative", "janus-coexecution", "janus", "janus-exact", "pytorch", "pytorch-batched",
            "pytorch-derived", "dynet"]
 ON_THE_CPU = ("dynet",)  # here
-CONVERTED = ("janus", "janus-exact")  # their first step runs imperatively, the second converts
+CONVERTED = ("janus", "janus-exact")
+FIRST = 6  # steps of theirs that are not measured: CPython's, the compared one, a graph's first two, one of each to choose
 
 
 class Left(Exception):
@@ -149,7 +150,7 @@ class Contender:
 
     def warm_up(self, configuration, seconds, probes):
         """Sets up and measures once; a step that takes long is not repeated."""
-        self.run(configuration, 0, 2 if self.name in CONVERTED else 1, [])
+        self.run(configuration, 0, FIRST if self.name in CONVERTED else 1, [])
         if self.spent < seconds or self.name in CONVERTED:
             self.run(configuration, seconds / 2, 1, probes)
             del self.rates[:-1], self.processor_rates[:-1]
