@@ -45,6 +45,7 @@ libjanus_all_la_SOURCES += \
 	ops/cpu/products/attention.c \
 	ops/cpu/box.c \
 	ops/cpu/products/conv.c \
+	ops/cpu/products/conv_few.c \
 	ops/cpu/kernels/copy.c \
 	ops/cpu/kernels/create.c \
 	ops/cpu/ew.c \

@@ -32,5 +32,7 @@ typedef struct jn_conv_call {
 } jn_conv_call;
 /* False: not done, and nothing written. */
 bool jn_onednn_conv(int kind, const jn_conv_call *call, const jn_par *par, uint32_t *flags);
+/* ops/cpu/products/conv_few.c, likewise. */
+bool jn_conv_few(int kind, const jn_conv_call *call, const jn_par *par);
 
 #endif

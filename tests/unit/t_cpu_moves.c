@@ -95,7 +95,7 @@ static void sorting(void) {
     each_dtype("sort", "", FLOATS, "X[3,0]", 0, 0, true);
 }
 
-/* Enough multiply-adds for a primitive, one image and several, with a rest. */
+/* Enough multiply-adds for a library, one image and several, with a rest. */
 static void convolutions(void) {
     static const struct {
         const char *attrs, *x, *weight, *y;
@@ -106,6 +106,12 @@ static void convolutions(void) {
         {"groups=16;padding=1,1", "X[5,16,20,20]", "X[16,1,3,3]", "X[5,16,20,20]"},
         {"stride=3,2;padding=2,0", "X[4,5,20,21]", "X[18,5,4,3]", "X[4,18,7,10]"},
         {"", "X[7,24,10,10]", "X[32,24,1,1]", "X[7,32,10,10]"},
+        /* few positions, some of which see nothing of the image */
+        {"padding=1,1", "X[1,64,2,2]", "X[64,64,3,3]", "X[1,64,2,2]"},
+        {"stride=2,1;padding=1,2;dilation=2,2", "X[3,40,6,5]", "X[96,40,3,3]", "X[3,96,2,5]"},
+        {"", "X[2,160,2,3]", "X[96,160,1,1]", "X[2,96,2,3]"},
+        {"stride=2,2", "X[1,160,3,3]", "X[256,160,1,1]", "X[1,256,2,2]"},
+        {"padding=3,4", "X[1,48,1,2]", "X[96,48,3,5]", "X[1,96,5,6]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128];

@@ -280,7 +280,7 @@ static int64_t images_per_thread(const conv *c) {
     return (1 << 20) / (work + 1) + 1;
 }
 
-/* By oneDNN, where there is one and it has something better. */
+/* As a product of rows, or by oneDNN where there is one and it has something better. */
 static bool by_library(const conv *c, int kind, const void *x, const void *w, const void *b,
                        const void *y) {
     int64_t work = c->n * c->o * c->positions * c->depth;
@@ -305,7 +305,8 @@ static bool by_library(const conv *c, int kind, const void *x, const void *w, co
                          .b = b,
                          .y = y,
                          .accumulate = c->k->accumulate};
-    return jn_onednn_conv(kind, &call, c->k->par, c->k->flags);
+    return jn_conv_few(kind, &call, c->k->par) ||
+           jn_onednn_conv(kind, &call, c->k->par, c->k->flags);
 }
 
 static void conv2d(const jn_kargs *k) {
