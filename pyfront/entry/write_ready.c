@@ -182,7 +182,18 @@ static bool is_keyed(const jpy_write *x) {
            (x->kind == JPY_WRITE_ATTR && !jpy_attr_is_described(x->o, x->key));
 }
 
-/* Which dicts get back what was taken from them. */
+/* Whether a key is put in that the dict does not have: 1, 0, -1: out of memory.  What lies in an
+ * object itself has a place for each name. */
+static int is_new(const jpy_write *x) {
+    PyObject *dict = x->kind == JPY_WRITE_KEY ? x->o : jpy_attrs_of(x->o);
+    int has = dict && !((PyDictObject *)dict)->ma_values ? PyDict_Contains(dict, x->key) : 1;
+    if (dict != x->o)
+        jpy_attrs_done(x->o, dict);
+    return has < 0 ? -1 : !has;
+}
+
+/* Which dicts get back what was taken from them, or others behind it: these, put in before that is
+ * taken out, would be given more room at another time. */
 static bool find_moves(jpy_writes *w) {
     for (size_t i = 0; i < w->all.n; i++) {
         jpy_write *x = &w->all.data[i];
@@ -195,8 +206,14 @@ static bool find_moves(jpy_writes *w) {
             if ((!t->deleted && !(t->deleted = PySet_New(NULL))) ||
                 PySet_Add(t->deleted, x->key) < 0)
                 return false;
-        } else if (t->cleared || (t->deleted && PySet_Contains(t->deleted, x->key) == 1)) {
+        } else if (t->cleared) {
             t->moves = true;
+        } else if (t->deleted && !t->moves) {
+            int again = PySet_Contains(t->deleted, x->key);
+            int fresh = again ? 0 : is_new(x);
+            if (again < 0 || fresh < 0)
+                return false;
+            t->moves = again || fresh;
         }
     }
     return true;

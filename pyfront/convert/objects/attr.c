@@ -391,6 +391,9 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_av *had = instance_attr(c, o, name);
     if (!had)
         jcv_refuse(c, "del of a missing attribute");
+    if (!jcv_is_fresh(c, o->py) &&
+        jcv_may_be_new(c, o->py, name)) /* the commit would leave no gap in its dict */
+        jcv_refuse(c, "an attribute is deleted after it was set");
     jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (a && jcv_lacks(a->first, LACK_UNREAD)) { /* whether there is one to delete must be known */
         if (!own_attr(c, o, t, name))
@@ -400,6 +403,14 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_wrote(c);
     jcv_put(c, jcv_attr_slot(c, o->py, name, src_of(c, o), had),
             jcv_lacking(c, LACK_DELETED, "it was deleted"));
+}
+
+/* The commit sets what an object may not have had before it deletes. */
+static void refuse_after_deleted(jcv *c, const jcv_av *o) {
+    for (size_t i = 0; i < c->attrs.n; i++)
+        if (c->attrs.data[i]->object == o->py &&
+            jcv_lacks(c->slots.data[c->attrs.data[i]->slot], LACK_DELETED))
+            jcv_refuse(c, "an attribute is set after another was deleted");
 }
 
 /* An instance dict that was read does not follow what is set. */
@@ -477,8 +488,8 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         a = jcv_find_attr(c, o->py, name);
     }
     jcv_av *had = c->slots.data[a->slot];
-    if (jcv_lacks(had, LACK_DELETED)) /* it would be the last in its dict */
-        jcv_refuse(c, "an attribute is set after it was deleted");
+    if (had->kind == AV_UNDEF && (!fresh || jcv_lacks(had, LACK_DELETED)))
+        refuse_after_deleted(c, o);
     if (fresh)
         jcv_put_fresh(c, o->py, name, a->slot, v);
     else

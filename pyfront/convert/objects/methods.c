@@ -232,7 +232,7 @@ static void make_whole(jcv *c, jcv_av *d) {
             t->items[t->n++] = written->items[i + 1];
         }
     }
-    t->text = jcv_whole_text(c, 0, (t->n - all->n) / 2, false);
+    t->text = jcv_whole_text(c, 0, (t->n - all->n) / 2);
     jcv_put(c, d->slot, t);
 }
 
@@ -276,10 +276,13 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     memmove(now->items + at, now->items + at + 2, (t->n - (unsigned)at - 2) * sizeof *now->items);
     now->n -= 2;
     now->text = t->text;
-    unsigned put = jcv_pairs_put(t);
-    bool late = (unsigned)at >= t->n - 2 * put;
+    /* the commit takes keys out before it puts others in: what it leaves has the gaps, and was
+     * given room at the times, of CPython's in that order only, which iterators that are under way
+     * see */
+    if (d->origin && (jcv_pairs_put(t) || t->text == jcv_cleared))
+        jcv_refuse(c, "a key that is taken out of a dict behind one that is put in");
     if (t->text != jcv_cleared)
-        now->text = jcv_whole_text(c, jcv_pairs_gone(t) + 1, put - late, late || jcv_pairs_gap(t));
+        now->text = jcv_whole_text(c, jcv_pairs_gone(t) + 1, 0);
     jcv_put(c, d->slot, now);
     jcv_wrote_if(c, d->origin != NULL);
     return *name == 'p' ? v : jcv_none(c);

@@ -172,9 +172,8 @@ void jcv_is_next(jcv *c, PyObject *o, PyObject *name) {
     jcv_av *t = c->slots.data[a->slot];
     if (!is_known_order(t))
         return; /* not known before, nor now */
-    for (unsigned i = 0; i < t->n; i++)
-        if (PyUnicode_Compare(t->items[i]->py, name) == 0)
-            return;
+    if (jcv_may_be_new(c, o, name))
+        return;
     jcv_av **names = jcv_alloc(c, (t->n + 1) * sizeof *names);
     if (t->n)
         memcpy(names, t->items, t->n * sizeof *names);
@@ -188,6 +187,14 @@ jcv_av *jcv_attr_order(jcv *c, PyObject *o) {
     if (!is_known_order(t))
         jcv_refuse(c, "attributes are set in another order on another path");
     return t;
+}
+
+bool jcv_may_be_new(jcv *c, PyObject *o, PyObject *name) {
+    const jcv_av *t = jcv_attr_order(c, o);
+    for (unsigned i = 0; i < t->n; i++)
+        if (PyUnicode_Compare(t->items[i]->py, name) == 0)
+            return true;
+    return false;
 }
 
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {

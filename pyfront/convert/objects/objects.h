@@ -41,6 +41,8 @@ void jcv_box_attr(jcv *c, uint32_t slot);
 jcv_av *jcv_attr_order(jcv *c, PyObject *o);
 /* The attribute, which has its slot, is the next of them. */
 void jcv_is_next(jcv *c, PyObject *o, PyObject *name);
+/* Whether it is one of them. */
+bool jcv_may_be_new(jcv *c, PyObject *o, PyObject *name);
 /* Whether an entry of the attribute table is the order of an object's attributes. */
 bool jcv_is_order(const jcv_attr *a);
 /* Attributes of it, in the order they were set, as AV_TUPLE of name, value, ... */

@@ -10,13 +10,13 @@
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/native.h"
 
-const char jcv_whole[2 * JCV_WHOLE] = "all pairs";
+const char jcv_whole[JCV_WHOLE] = "all pairs";
 const char jcv_cleared[] = "all pairs, of a dict that was cleared";
 
-const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put, bool gap) {
+const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put) {
     if (gone >= JCV_MOST_GONE || put >= JCV_MOST_PUT)
         jcv_refuse(c, "many keys are taken out of a dict and put in");
-    return jcv_whole + (gap ? JCV_WHOLE : 0) + gone * JCV_MOST_PUT + put;
+    return jcv_whole + gone * JCV_MOST_PUT + put;
 }
 
 /* An object that equals nothing but itself. */
@@ -164,11 +164,8 @@ static void put_pair(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         t->items[pairs->n] = key;
         t->items[pairs->n + 1] = v;
         t->n = pairs->n + 2;
-        bool gap = jcv_pairs_gap(pairs);
-        if (gap && d->origin) /* it lies behind the gap, which the commit does not make */
-            jcv_refuse(c, "keys are put in a dict, taken out and put in again");
         if (jcv_is_whole(pairs))
-            t->text = jcv_whole_text(c, jcv_pairs_gone(pairs), jcv_pairs_put(pairs) + 1, gap);
+            t->text = jcv_whole_text(c, jcv_pairs_gone(pairs), jcv_pairs_put(pairs) + 1);
     }
     jcv_put(c, d->slot, t);
 }

@@ -113,23 +113,19 @@ int jcv_same_or_equal(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out);
 
 /* Texts of all pairs of a dict, by how many keys were taken out of it, and how many of the pairs,
  * the last ones, were put in since it was known as a whole: they lie behind the others, whether
- * they were in it before or not.  The last half: one of these was taken out, too, and has left a
- * gap.  Of one that was cleared, whose commit clears it, too. */
+ * they were in it before or not.  Of one that was cleared, whose commit clears it, too. */
 enum { JCV_MOST_GONE = 16, JCV_MOST_PUT = 1024, JCV_WHOLE = JCV_MOST_GONE * JCV_MOST_PUT };
-extern const char jcv_whole[2 * JCV_WHOLE], jcv_cleared[];
+extern const char jcv_whole[JCV_WHOLE], jcv_cleared[];
 static inline bool jcv_is_whole(const jcv_av *pairs) {
     return (uintptr_t)pairs->text - (uintptr_t)jcv_whole < sizeof jcv_whole;
 }
 static inline unsigned jcv_pairs_gone(const jcv_av *pairs) {
-    return jcv_is_whole(pairs) ? (unsigned)(pairs->text - jcv_whole) % JCV_WHOLE / JCV_MOST_PUT : 0;
+    return jcv_is_whole(pairs) ? (unsigned)(pairs->text - jcv_whole) / JCV_MOST_PUT : 0;
 }
 static inline unsigned jcv_pairs_put(const jcv_av *pairs) {
     return jcv_is_whole(pairs) ? (unsigned)(pairs->text - jcv_whole) % JCV_MOST_PUT : 0;
 }
-static inline bool jcv_pairs_gap(const jcv_av *pairs) {
-    return jcv_is_whole(pairs) && pairs->text - jcv_whole >= JCV_WHOLE;
-}
-const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put, bool gap);
+const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put);
 static inline bool jcv_all_pairs(const jcv_av *pairs) {
     return jcv_is_whole(pairs) || pairs->text == jcv_cleared;
 }
