@@ -116,6 +116,19 @@ jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject
     return s;
 }
 
+jpy_src *jpy_src_by_object(jpy_guards *g, jpy_src *dict, PyObject *key) {
+    bool bare = !PyObject_IS_GC(key); /* it refers to nothing that could be missed */
+    if (PyType_Check(key) || PyModule_Check(key) || bare)
+        return jpy_src_get(g, JPY_SRC_KEY, dict, NULL, key, 0);
+    PyObject *ref = PyWeakref_NewRef(key, NULL);
+    jpy_src *s = ref ? jpy_src_get(g, JPY_SRC_KEY, dict, NULL, ref, 0) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(ref);
+    if (s)
+        s->weak_key = true;
+    return s;
+}
+
 static PyObject *item_of(PyObject *o, int64_t index) {
     bool list = PyList_CheckExact(o), has = list || PyTuple_Check(o);
     Py_ssize_t n = has ? Py_SIZE(o) : 0, at = jpy_item_at(index, n);
@@ -150,7 +163,9 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_ITEM:
         return parent ? item_of(parent, s->index) : NULL;
     case JPY_SRC_KEY:
-        return parent && PyDict_CheckExact(parent) ? PyDict_GetItem(parent, s->key) : NULL;
+        return parent && PyDict_CheckExact(parent) && jpy_src_key(s)
+                   ? PyDict_GetItem(parent, jpy_src_key(s))
+                   : NULL;
     case JPY_SRC_FUNC:
         if (!parent || !PyFunction_Check(parent))
             return NULL;

@@ -118,8 +118,8 @@ typedef struct jpy_src {
     int64_t index, number, same;
     PyObject *obj, *key;
     PyObject *want, *want2;
-    PyObject *ident; /* the object, or (weak) a weak reference to it */
-    bool weak;
+    PyObject *ident;     /* the object, or (weak) a weak reference to it */
+    bool weak, weak_key; /* `key`: a weak reference to it, too */
     jpy_type_want *type;
     jpy_tensor_want tensor;
     bool is_tensor_input;
@@ -196,11 +196,18 @@ static inline PyObject *jpy_src_ident(const jpy_src *s) {
     PyObject *o = s->weak ? ((PyWeakReference *)s->ident)->wr_object : s->ident;
     return s->weak && o == Py_None ? NULL : o;
 }
+/* What the key of a dict is; NULL: it has died. */
+static inline PyObject *jpy_src_key(const jpy_src *s) {
+    PyObject *o = s->weak_key ? ((PyWeakReference *)s->key)->wr_object : s->key;
+    return s->weak_key && o == Py_None ? NULL : o;
+}
 /* The source with that description, made when it is new.  NULL: out of memory. */
 jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
                      PyObject *key, int64_t index);
 /* Its value now (borrowed), NULL: nothing there (no exception). */
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call);
+/* The value of that very object in a dict, which the source does not keep; NULL: it cannot be. */
+jpy_src *jpy_src_by_object(jpy_guards *g, jpy_src *dict, PyObject *key);
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
 /* Adds a source to those that must be different objects; false: out of memory. */

@@ -60,7 +60,7 @@ static PyObject *source(const void *of, size_t i) {
         if (g->types.data[k] == s->type)
             type = (int)k;
     return Py_BuildValue("(iiLNNILLNNNiNiin)", (int)s->kind, s->parent ? (int)s->parent->slot : -1,
-                         (long long)s->index, box(s->obj), box(s->key), s->checks,
+                         (long long)s->index, box(s->obj), box(jpy_src_key(s)), s->checks,
                          (long long)s->number, (long long)s->same, box(s->want), box(s->want2),
                          box(jpy_src_ident(s)), type, tensor(s), s->is_tensor_input, (int)s->how,
                          s->offset);

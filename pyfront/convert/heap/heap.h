@@ -371,6 +371,8 @@ bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dty
 bool jcv_is_inert(const jcv_av *a);
 /* The same, and to hash and compare the object runs none. */
 bool jcv_is_key(const jcv_av *a);
+/* Whether a guard may keep it: no part of it is an object that the program may let go of. */
+bool jcv_lasts(PyObject *o);
 bool jcv_av_equal(const jcv_av *a, const jcv_av *b);
 
 /* attrs.c: the table of attributes of real objects */

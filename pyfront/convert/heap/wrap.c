@@ -317,6 +317,15 @@ bool jcv_is_key(const jcv_av *a) {
     return t->tp_hash == native->tp_hash && t->tp_richcompare == native->tp_richcompare;
 }
 
+bool jcv_lasts(PyObject *o) {
+    if (jpy_by_value(o) || singleton(o) || (by_identity(o) && !PyCFunction_Check(o)))
+        return true;
+    bool all = PyTuple_CheckExact(o);
+    for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(o); i++)
+        all = jcv_lasts(PyTuple_GET_ITEM(o, i));
+    return all;
+}
+
 PyObject *jcv_object(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:

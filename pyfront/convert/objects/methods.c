@@ -198,7 +198,7 @@ static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
     PyObject *keys = jcv_own(c, PySequence_Tuple(d->py));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
         jcv_av k = {.kind = AV_PY, .py = PyTuple_GET_ITEM(keys, i)};
-        if (!jcv_is_key(&k))
+        if (!jcv_is_key(&k) || !jcv_lasts(k.py))
             jcv_refuse(c, "a loop over a dict whose keys are objects");
     }
     if (d->src) {

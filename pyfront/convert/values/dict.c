@@ -98,18 +98,16 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
         return key->py;
     if (key->kind == AV_TENSOR && key->src) {
         jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)key->py)->t);
-        key->src->checks |= JPY_CHECK_IDENT;
-        key->src->ident = jpy_guards_own(c->guards, r->proxy);
+        jcv_by_identity(c, r->proxy, key->src);
         return r->proxy;
     }
     if (by_identity_only(key) && key->src) {
-        if (jpy_has_finalizer(key->py))
-            jcv_refuse(c, "a key with a finalizer, which an entry would keep");
         jcv_by_identity(c, key->py, key->src);
         return key->py;
     }
-    if (key->kind == AV_TUPLE) {
-        PyObject *o = jcv_object(c, key);
+    if (key->kind ==
+        AV_TUPLE) { /* what it is made of here: no objects of the program, nor tensors */
+        PyObject *o = jcv_const_object(c, key);
         if (o)
             return o;
     }
@@ -140,7 +138,13 @@ static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
     PyObject *k = real_key(c, key);
     check_keys(c, d->py);
     PyObject *v = PyDict_GetItemWithError(d->py, k);
-    jpy_src *s = d->src ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0) : NULL;
+    bool kept = key->kind == AV_TUPLE ||
+                (jcv_is_const(key) && (jpy_by_value(k) || !Py_TYPE(k)->tp_weaklistoffset));
+    jpy_src *s = !d->src ? NULL
+                 : kept  ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0)
+                         : jpy_src_by_object(c->guards, d->src, k);
+    if (d->src && !s)
+        jcv_refuse(c, "%s as a key, which an entry would keep", jcv_describe(key));
     if (!v) {
         PyErr_Clear();
         if (s)
