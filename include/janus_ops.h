@@ -45,6 +45,11 @@ typedef struct janus_cast_attrs {
     size_t struct_size;
     int64_t dtype; /* required */
 } janus_cast_attrs;
+typedef struct janus_clamp_grad_attrs {
+    size_t struct_size;
+    double lo; /* default: -inf */
+    double hi; /* default: inf */
+} janus_clamp_grad_attrs;
 typedef struct janus_gelu_grad_attrs {
     size_t struct_size;
     int64_t approximate; /* default: false */
@@ -1485,6 +1490,21 @@ static inline janus_status janus_build_relu_grad(janus_subgraph *g, janus_value 
     if (!out_dx)
         return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "relu_grad", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_dx = out[0];
+    return st;
+}
+
+/* dy where lo < x < hi, else 0; an infinite bound holds for infinite x, too */
+static inline janus_status janus_build_clamp_grad(janus_subgraph *g, janus_value dy, janus_value x, const janus_clamp_grad_attrs *attrs, janus_value *out_dx) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = dy;
+    in[1] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "clamp_grad", in, 2, attrs, out, 1);
     if (st == JANUS_OK)
         *out_dx = out[0];
     return st;

@@ -354,7 +354,7 @@ static void run_convert(const jn_kargs *k) {
         (id) == JN_OP_ID_masked_fill
 #define STRIDES(id)                                                                                \
     ((id) == JN_OP_ID_add || (id) == JN_OP_ID_sub || (id) == JN_OP_ID_mul ||                       \
-     (id) == JN_OP_ID_div || (id) == JN_OP_ID_relu_grad)
+     (id) == JN_OP_ID_div || (id) == JN_OP_ID_relu_grad || (id) == JN_OP_ID_clamp_grad)
 
 template <int OP, int N, int BY> static jn_kernel_fn pick() {
     if constexpr (OTHER(OP))

@@ -89,6 +89,11 @@ template <class T> DEV T clamp_(T x, const ew_attrs &at) {
         x = (T)at.a;
     return x > (T)at.b ? (T)at.b : x;
 }
+template <class T> DEV bool within_(T x, const ew_attrs &at) {
+    T lo = (T)at.a, hi = (T)at.b;
+    return (x > lo || (x <= lo && lo == -(T)INFINITY)) &&
+           (x < hi || (x >= hi && hi == (T)INFINITY));
+}
 template <class T> DEV bool isfinite_(T x) { return x - x == 0; }
 
 DEV i64 wrap(u64 u) { return (i64)u; }
@@ -190,6 +195,7 @@ DEV i64 ipow(i64 a, i64 b) {
     F(tanh_grad, 2, v[0] * (1 - v[1] * v[1]))                                                      \
     F(sigmoid_grad, 2, v[0] * v[1] * (1 - v[1]))                                                   \
     F(relu_grad, 2, v[1] <= 0 ? 0 : v[0])                                                          \
+    F(clamp_grad, 2, within_(v[1], at) ? v[0] : 0)                                                 \
     F(gelu_grad, 2, v[0] * gelu_slope(v[1], at.a != 0))
 
 /* `op` is a constant where a kernel is made for one op, and the switch folds. */
@@ -242,6 +248,10 @@ static inline void take_attrs(int op, const void *attrs, ew_attrs *at) {
         at->hi = c->hi < -0x1p63 ? INT64_MIN : c->hi < 0x1p63 ? (i64)floor(c->hi) : INT64_MAX;
         break;
     }
+    case JN_OP_ID_clamp_grad:
+        at->a = ((const janus_clamp_grad_attrs *)attrs)->lo;
+        at->b = ((const janus_clamp_grad_attrs *)attrs)->hi;
+        break;
     default:
         break;
     }

@@ -60,10 +60,11 @@ DEV lanes<W> do_step(const lanes<W> *x, const chain_step &s, const ew_attrs &at)
     X(add)                                                                                         \
     X(sub)                                                                                         \
     X(mul)                                                                                         \
-    X(div) X(maximum) X(minimum) X(neg) X(abs) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt)    \
-        X(square) X(reciprocal) X(tanh) X(sigmoid) X(relu) X(gelu) X(silu) X(softplus)             \
-            X(leaky_relu) X(elu) X(erf) X(sign) X(floor) X(ceil) X(round) X(clamp) X(lerp)         \
-                X(tanh_grad) X(sigmoid_grad) X(relu_grad)
+    X(div)                                                                                         \
+    X(maximum) X(minimum) X(neg) X(abs) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt) X(square) \
+        X(reciprocal) X(tanh) X(sigmoid) X(relu) X(gelu) X(silu) X(softplus) X(leaky_relu) X(elu)  \
+            X(erf) X(sign) X(floor) X(ceil) X(round) X(clamp) X(lerp) X(tanh_grad) X(sigmoid_grad) \
+                X(relu_grad) X(clamp_grad)
 
 /* The elements from `element` on, in row-major order, of the chain's result.  head: these of its
  * head.  I: of indices. */

@@ -178,18 +178,24 @@ janus_status jn_grad_elu(jn_grad *r) {
 }
 
 /* What lies between the bounds passes the gradient; the bounds themselves do not, as in PyTorch. */
+static jn_ev between(jn_gx *g, jn_ev d, jn_ev x, double lo, double hi) {
+    return jn_g_op2(g, JN_OP(clamp_grad), d, x, JN_ATTRS(clamp_grad, .lo = lo, .hi = hi));
+}
+
 janus_status jn_grad_clamp(jn_grad *r) {
     BEGIN;
     const janus_clamp_attrs *a = r->attrs;
-    bool low = a->lo > -INFINITY, high = a->hi < INFINITY;
-    if (!JN_WANT(g, 0))
-        return g->st;
-    jn_ev inside = low    ? JN_G2(g, gt, IN(0), jn_g_const(g, a->lo, dy))
-                   : high ? JN_G2(g, lt, IN(0), jn_g_const(g, a->hi, dy))
-                          : JN_EV_NONE;
-    if (low && high)
-        inside = JN_G2(g, logical_and, inside, JN_G2(g, lt, IN(0), jn_g_const(g, a->hi, dy)));
-    jn_g_set(g, 0, low || high ? jn_g_zero_where(g, dy, JN_G1(g, logical_not, inside)) : dy);
+    bool bounded = a->lo > -INFINITY || a->hi < INFINITY;
+    if (JN_WANT(g, 0))
+        jn_g_set(g, 0, bounded ? between(g, dy, IN(0), a->lo, a->hi) : dy);
+    return g->st;
+}
+
+janus_status jn_grad_clamp_grad(jn_grad *r) {
+    BEGIN;
+    const janus_clamp_grad_attrs *a = r->attrs;
+    if (JN_WANT(g, 0))
+        jn_g_set_like(g, 0, between(g, dy, IN(1), a->lo, a->hi));
     return g->st;
 }
 

@@ -132,6 +132,10 @@ static double clamped(double x, const janus_clamp_attrs *a) {
         x = a->lo;
     return x > a->hi ? a->hi : x;
 }
+static bool within(double x, const janus_clamp_grad_attrs *a) {
+    return (x > a->lo || (x <= a->lo && a->lo == -INFINITY)) &&
+           (x < a->hi || (x >= a->hi && a->hi == INFINITY));
+}
 /* Bounds may be infinite or beyond int64. */
 static int64_t clamped_int(int64_t x, const janus_clamp_attrs *a) {
     if (a->lo > -0x1p63 && (a->lo >= 0x1p63 || x < (int64_t)ceil(a->lo)))
@@ -223,6 +227,18 @@ FKERNEL(addcdiv_sqrt, v[1] == 0 ? v[0] : v[0] + v[3] * v[1] / (sqrt(v[2]) + v[4]
 FKERNEL(tanh_grad, v[0] * (1 - v[1] * v[1]))
 FKERNEL(sigmoid_grad, v[0] * v[1] * (1 - v[1]))
 FKERNEL(relu_grad, v[1] <= 0 ? 0 : v[0])
+FKERNEL(clamp_grad_number, within(v[1], attrs) ? v[0] : 0)
+/* What x is compared with has its dtype, or f32 where that is a half. */
+static void k_clamp_grad(const jn_kargs *k) {
+    janus_clamp_grad_attrs a = *(const janus_clamp_grad_attrs *)k->attrs;
+    jn_kargs rounded = *k;
+    if (k->in[1].dtype != JANUS_F64) {
+        a.lo = (float)a.lo;
+        a.hi = (float)a.hi;
+    }
+    rounded.attrs = &a;
+    k_clamp_grad_number(&rounded);
+}
 FKERNEL(gelu_grad, v[0] * gelu_grad(v[1], ((const janus_gelu_grad_attrs *)attrs)->approximate != 0))
 
 /* cast and clone: also between dtypes that neither function keeps exactly */
@@ -239,18 +255,17 @@ jn_kernel_fn jn_ref_elementwise(const jn_sig *sig) {
 #define ROW(name) [JN_OP_ID_##name] = k_##name,
     static const jn_kernel_fn kernels[JN_OP_ID_COUNT] = {
         ROW(add) ROW(sub) ROW(mul) ROW(div) ROW(floordiv) ROW(mod) ROW(pow) ROW(maximum)
-            ROW(minimum) ROW(eq) ROW(ne) ROW(lt) ROW(le) ROW(gt) ROW(ge) ROW(logical_and)
-                ROW(logical_or) ROW(logical_xor) ROW(bitwise_and) ROW(bitwise_or) ROW(bitwise_xor)
-                    ROW(bitwise_left_shift) ROW(bitwise_right_shift) ROW(bitwise_not) ROW(neg)
-                        ROW(abs) ROW(exp) ROW(log) ROW(log1p) ROW(expm1) ROW(sqrt) ROW(rsqrt)
-                            ROW(square) ROW(reciprocal) ROW(sin) ROW(cos) ROW(tanh) ROW(sigmoid)
-                                ROW(relu) ROW(gelu) ROW(silu) ROW(softplus) ROW(leaky_relu) ROW(elu)
-                                    ROW(erf) ROW(sign) ROW(floor) ROW(ceil) ROW(round)
-                                        ROW(logical_not) ROW(isnan) ROW(isfinite) ROW(clamp)
-                                            ROW(where) ROW(masked_fill) ROW(lerp) ROW(addcmul)
-                                                ROW(addcdiv) ROW(addcdiv_sqrt) ROW(tanh_grad)
-                                                    ROW(sigmoid_grad) ROW(relu_grad) ROW(gelu_grad)
-                                                        ROW(cast)[JN_OP_ID_clone] = k_cast};
+            ROW(minimum) ROW(eq) ROW(ne) ROW(lt) ROW(le) ROW(gt) ROW(ge) ROW(logical_and) ROW(
+                logical_or) ROW(logical_xor) ROW(bitwise_and) ROW(bitwise_or) ROW(bitwise_xor)
+                ROW(bitwise_left_shift) ROW(bitwise_right_shift) ROW(bitwise_not) ROW(neg) ROW(abs)
+                    ROW(exp) ROW(log) ROW(log1p) ROW(expm1) ROW(sqrt) ROW(rsqrt) ROW(square)
+                        ROW(reciprocal) ROW(sin) ROW(cos) ROW(tanh) ROW(sigmoid) ROW(relu) ROW(gelu)
+                            ROW(silu) ROW(softplus) ROW(leaky_relu) ROW(elu) ROW(erf) ROW(sign)
+                                ROW(floor) ROW(ceil) ROW(round) ROW(logical_not) ROW(isnan)
+                                    ROW(isfinite) ROW(clamp) ROW(where) ROW(masked_fill) ROW(lerp)
+                                        ROW(addcmul) ROW(addcdiv) ROW(addcdiv_sqrt) ROW(tanh_grad)
+                                            ROW(sigmoid_grad) ROW(relu_grad) ROW(clamp_grad)
+                                                ROW(gelu_grad) ROW(cast)[JN_OP_ID_clone] = k_cast};
 #undef ROW
     if (sig->op->id == JN_OP_ID_bitwise_not && sig->in[0].dtype == JANUS_BOOL)
         return k_logical_not;

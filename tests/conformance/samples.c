@@ -48,6 +48,7 @@ const sample samples[] = {
     {"lerp", "f[4] f[4] u[4]", "", 0, 0}, {"addcmul", "f[2,3] f[3] f[2,1] #0.7", "", 0, 0}, {"addcdiv", "f[2,3] f[3] p[2,1] #0.7", "", 0, 0},
     {"addcdiv_sqrt", "f[2,3] f[3] p[2,1] #0.7 #0.01", "", 0, 0},
     {"tanh_grad", "f[5] u[5]", "", 0, 0}, {"sigmoid_grad", "f[5] u[5]", "", 0, 0}, {"relu_grad", "f[5] f[5]", "", 0, 0},
+    {"clamp_grad", "f[9] f[9]", "lo=-0.5 hi=1", 0, 0}, {"clamp_grad", "f[9] f[9]", "hi=0.5", 0, 0}, {"clamp_grad", "f[9] f[9]", "lo=0", 0, 0},
     {"gelu_grad", "f[5] f[5]", "", 0, 0}, {"gelu_grad", "f[5] f[5]", "approximate=true", 0, 0},
     /* reductions */
     {"sum", "f[2,3,4]", "", 0, 0}, {"sum", "f[2,3,4]", "dims=0,2", 0, 0}, {"sum", "f[2,3,4]", "dims=-1,0 keepdim=true", 0, 0}, {"sum", "n[2,3]", "dims=1", NO_GRAD, 0}, {"sum", "f[]", "", 0, 0}, {"sum", "t<f[5,7]>", "dims=1", 0, 0}, {"sum", "f[0,3]", "dims=0", NO_GRAD, 0}, {"sum", "b[7]", "", NO_GRAD, 0},

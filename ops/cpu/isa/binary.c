@@ -142,6 +142,15 @@ JN_ROW2(pow_u8, uint8_t, uint8_t, uint8_t, JN_COSTLY, , pow_int64_t(a, b))
 ACTIVATIONS(float, f32)
 ACTIVATIONS(double, f64)
 
+#define WITHIN(T)                                                                                  \
+    const janus_clamp_grad_attrs *attrs = k->attrs;                                                \
+    T lo = attrs ? (T)attrs->lo : -(T)INFINITY, hi = attrs ? (T)attrs->hi : (T)INFINITY;           \
+    int no_lo = lo == -(T)INFINITY, no_hi = hi == (T)INFINITY
+/* Of a NaN neither `x <= lo` nor `x > lo` holds. */
+#define PASSED ((b > lo) | ((b <= lo) & no_lo)) & ((b < hi) | ((b >= hi) & no_hi)) ? a : 0
+JN_ROW2(clamp_grad_f32, float, float, float, JN_CHEAP, WITHIN(float), PASSED)
+JN_ROW2(clamp_grad_f64, double, double, double, JN_CHEAP, WITHIN(double), PASSED)
+
 JN_ROW2(gelu_erf_grad_f32, float, float, float, JN_COSTLY, , a *jn_gelu_slope_f(b))
 JN_ROW2(gelu_erf_grad_f64, double, double, double, JN_COSTLY, , a *jn_gelu_slope_d(b))
 JN_ROW2(gelu_tanh_grad_f32, float, float, float, JN_COSTLY, , a *jn_gelu_tanh_slope_f(b))
@@ -232,6 +241,7 @@ void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
     SET_FLOATS(tanh_grad);
     SET_FLOATS(sigmoid_grad);
     SET_FLOATS(relu_grad);
+    SET_FLOATS(clamp_grad);
     SET_FLOATS(gelu_grad);
     SET_FLOATS(lerp);
     SET_FLOATS(addcmul);

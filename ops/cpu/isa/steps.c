@@ -221,6 +221,10 @@ VALUE2(tanh_grad, a *(1.0f - b * b))
 VALUE2(sigmoid_grad, a *b *(1.0f - b))
 VALUE2(relu_grad, (V)(~(b <= 0.0f) & (VI)a))
 
+#define PASSED_LO ((b > s->p) | ((b <= s->p) & (SET1(s->p) == -INFINITY)))
+#define PASSED_HI ((b < s->q) | ((b >= s->q) & (SET1(s->q) == INFINITY)))
+VALUE2(clamp_grad, (V)(PASSED_LO &PASSED_HI &(VI)a))
+
 VALUE3(where, PICK(MASK(x), a, b))
 VALUE3(lerp, x + b * (a - x))
 VALUE3(addcmul, x + s->p * a * b)
@@ -345,7 +349,7 @@ NUMBER2(gelu_tanh_grad, a *jn_gelu_tanh_slope_f(b))
 #define OPS2(X)                                                                                    \
     X(add), X(sub), X(mul), X(div), X(maximum), X(minimum), X(eq), X(ne), X(lt), X(le), X(gt),     \
         X(ge), X(logical_and), X(logical_or), X(logical_xor), X(masked_fill), X(tanh_grad),        \
-        X(sigmoid_grad), X(relu_grad)
+        X(sigmoid_grad), X(relu_grad), X(clamp_grad)
 #define OPS3(X) X(where), X(lerp), X(addcmul), X(addcdiv)
 #define SET1_OF(name) FORMS1(op[JN_OP_ID_##name], name)
 #define SET2_OF(name) FORMS2(op[JN_OP_ID_##name], name), PUT(op[JN_OP_ID_##name], 3, name##_hh)

@@ -81,6 +81,10 @@ bool jn_step_make(const jn_sig *sig, unsigned held, jn_step *to) {
         const janus_clamp_attrs *a = sig->attrs;
         to->p = a ? (float)a->lo : -INFINITY;
         to->q = a ? (float)a->hi : INFINITY;
+    } else if (sig->op->id == JN_OP_ID_clamp_grad) {
+        const janus_clamp_grad_attrs *a = sig->attrs;
+        to->p = a ? (float)a->lo : -INFINITY;
+        to->q = a ? (float)a->hi : INFINITY;
     } else if (sig->op->id == JN_OP_ID_leaky_relu) {
         const janus_leaky_relu_attrs *a = sig->attrs;
         to->p = (float)(a ? a->slope : 0.01);

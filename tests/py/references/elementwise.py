@@ -63,6 +63,12 @@ def gelu(x, approximate):
 
 
 @ref
+def clamp_grad(dy, x, lo, hi):
+    lo, hi = np.asarray(lo, x.dtype), np.asarray(hi, x.dtype)
+    return np.where(((x > lo) | (lo == -np.inf)) & ((x < hi) | (hi == np.inf)), dy, 0)
+
+
+@ref
 def gelu_grad(dy, x, approximate):
     h = 1e-5
     x = x.astype(np.float64)
