@@ -42,6 +42,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/chain_run.c \
 	exec/kernels/dev_chain.c \
 	exec/kernels/pace.c \
+	exec/kernels/kept.c \
 	exec/kernels/replay.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
@@ -124,6 +125,7 @@ noinst_HEADERS += \
 	exec/kernels/chain.h \
 	exec/kernels/kernels.h \
 	exec/kernels/pace.h \
+	exec/kernels/kept.h \
 	exec/kernels/replay.h \
 	exec/kernels/variant_rows.h \
 	exec/model/model.h \

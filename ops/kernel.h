@@ -69,6 +69,9 @@ typedef struct jn_kargs {
     uint32_t n_apart;
     char *const *apart;
     jn_packs *packs; /* operand 1 stays as it is while these are kept; NULL: it may not */
+    /* What jn_keep() made of operand 1 of each row, which is as it was; NULL: without, as each may
+     * be. Results are the same, to the bit. */
+    const void *const *kept;
 } jn_kargs;
 
 typedef void (*jn_kernel_fn)(const jn_kargs *k);
@@ -152,5 +155,10 @@ extern const jn_op_impl jn_op_impls[]; /* indexed by jn_op.id */
 /* ops/cpu/products/matmul.c: whether the CPU's kernel for this signature takes rows whose operands
  * lie anywhere, such as weights of several models, in one call. */
 bool jn_takes_apart(const jn_sig *sig);
+/* Bytes of what a call like this one can be told of operand 1 (of each row), where that stays as it
+ * is from call to call; 0: nothing that would make it faster.  ops/cpu/products/packs.c. */
+size_t jn_kept_bytes(const jn_op *op, const jn_kargs *k);
+/* Writes that, of an operand that lies at `operand`, to memory aligned as a cache line. */
+void jn_keep(const jn_kargs *k, const void *operand, void *to);
 
 #endif

@@ -55,6 +55,7 @@ void jn_replay_free(jn_replay *p) {
     jn_vec_free(&p->moves);
     jn_vec_free(&p->apart);
     jn_vec_free(&p->given);
+    jn_kept_free(&p->kept);
     jn_arena_free(&p->arena);
     jn_free(p);
 }
@@ -137,6 +138,33 @@ static const int64_t *dims_of(jn_replay *p, const jn_view *v) {
     return dims;
 }
 
+static size_t bytes_of(const jn_view *v) {
+    size_t bytes = jn_dtype_size((janus_dtype)v->dtype);
+    for (int d = 0; d < v->rank; d++)
+        bytes *= (size_t)v->dims[d];
+    return bytes;
+}
+
+/* What is kept of the arguments that are operand 1 of a call's rows. */
+static void keep(jn_replay *p, const jn_op *op, jn_kargs *k) {
+    uint32_t rows = k->n_apart ? k->n_apart : 1, all = (uint32_t)k->n_in + k->n_out;
+    const jn_view *v = &k->in[1];
+    const void **kept = NULL;
+    for (uint32_t r = 0; r < rows; r++) {
+        const char *at = k->n_apart ? k->apart[r * all + 1] : v->data;
+        uint32_t i = 0;
+        while (i < p->n_args && !(p->arg[i].shape && p->arg[i].data == at))
+            i++;
+        if (i == p->n_args || p->arg[i].shape->bytes != bytes_of(v))
+            continue;
+        if (!kept && !(kept = jn_arena_zalloc(&p->arena, rows * sizeof *kept)))
+            break;
+        if (!jn_kept_add(&p->kept, &p->arena, i, op, k, &kept[r]))
+            break;
+    }
+    k->kept = kept;
+}
+
 void jn_replay_kernel(jn_replay *p, const jn_vnode *vn, const jn_kargs *k) {
     if (p->spoiled)
         return;
@@ -163,6 +191,8 @@ void jn_replay_kernel(jn_replay *p, const jn_vnode *vn, const jn_kargs *k) {
         if (views[i].rank > 0) /* those of a variant are of the rows that it had last */
             views[i].dims = dims_of(p, &views[i]);
     }
+    if ((vn->op->flags & JN_OP_PRODUCT) && k->n_in > 1 && !p->spoiled)
+        keep(p, vn->op, &c->kernel.args);
     for (uint32_t i = 0; i < rows; i++)
         follow(p, &apart[i]);
 }

@@ -14,6 +14,7 @@
 #ifndef JN_EXEC_REPLAY_H
 #define JN_EXEC_REPLAY_H
 
+#include "exec/kernels/kept.h"
 #include "exec/kernels/pace.h"
 #include "exec/state/state.h"
 
@@ -70,6 +71,7 @@ typedef struct jn_replay {
     JN_VEC(jn_replay_move) moves;
     JN_VEC(jn_replay_apart) apart;
     JN_VEC(uint32_t) given; /* arguments that are results */
+    jn_kept kept;           /* of weights among the arguments */
     jn_mem *mem;
     jn_scratch scratch[JN_MAX_RANGES];
     janus_run_stats stats;

@@ -216,6 +216,8 @@ bool jn_run_again(jn_run *r, const jn_arg *args, unsigned n, janus_status *st) {
     }
     if (!bind(r, p, args))
         return false;
+    jn_kept_look(&p->kept, args,
+                 r->known && r->known == plan->known && r->known == p->seen ? r->is_known : NULL);
     jn_mem *mine = r->mem;
     if (r->known)
         plan->known = p->seen = r->known; /* all were looked at */

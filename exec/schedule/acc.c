@@ -73,7 +73,7 @@ janus_status jn_add_elements(uint8_t dtype, char *to, const char *from, int64_t 
     if (!add || !jn_dtype_is_float(dtype))
         return jn_error(JANUS_DTYPE, "acc.add: sums are of floats, got %s",
                         jn_dtype_name((janus_dtype)dtype));
-    jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false, false, 0, NULL, NULL};
+    jn_kargs k = {in, in, 2, 1, NULL, NULL, &flags, par, false, false, 0, NULL, NULL, NULL};
     add(&k);
     return JANUS_OK;
 }
@@ -122,6 +122,7 @@ static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product 
                   to->written,
                   false,
                   0,
+                  NULL,
                   NULL,
                   NULL};
     matmul(&k);

@@ -286,7 +286,7 @@ static void call(tile *w, const jn_vnode *vn) {
                   vn->n_out, vn->attrs, w->workspace,
                   &w->flags, w->par,    part && (table || part->written),
                   false,     0,         NULL,
-                  NULL};
+                  NULL,      NULL};
     k.from_end = vn->from_end;
     k.packs = packs(w, vn);
     uint32_t times = vn->mode == JN_V_LOOP ? w->n : 1, left = times;

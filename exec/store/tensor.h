@@ -121,6 +121,12 @@ static inline void jn_storage_export(jn_storage *s) {
     if (!s->release)
         s->user = &jn_exported;
 }
+/* A write that `version` does not count.  After so many that the count begins anew it says nothing
+ * any more, as with writes by others. */
+static inline void jn_storage_wrote_unseen(jn_storage *s) {
+    if (JN_UNLIKELY(++s->unseen == 0) && s->state == JN_STORAGE_READY)
+        jn_storage_export(s);
+}
 /* Whether others may write to it, of which `unseen` says nothing either. */
 static inline bool jn_storage_open(const jn_storage *s) {
     return s->release || s->user == &jn_exported;

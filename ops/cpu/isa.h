@@ -27,6 +27,8 @@ typedef struct jn_gemm_args {
     void *pack; /* JN_GEMM_PACK bytes of 64-byte aligned scratch for a B that no cache holds, or
                    NULL */
     const void *panels; /* B, packed whole, or NULL */
+    const void
+        *turned; /* B, as jn_isa.turn has packed it, or NULL: used where its rows are short */
 } jn_gemm_args;
 typedef void (*jn_gemm_fn)(const jn_gemm_args *g);
 typedef void (*jn_gemm_pack_fn)(const jn_gemm_args *g, void *panels);
@@ -76,6 +78,11 @@ typedef struct jn_isa_table {
     jn_gemm_pack_fn gemm_pack;                               /* f32: all of B */
     int64_t panel;                                           /* columns of one */
     int64_t dot_long; /* of f32: from here on dot products pay */
+    /* f32: all of a B that is a transpose, of which k is at most turn_long and a multiple of
+     * turn_lanes, in n rounded up to these; dot products are those without it, to the bit.  NULL:
+     * none. */
+    jn_gemm_pack_fn turn;
+    int64_t turn_long, turn_lanes;
     /* One reduction of [outer, n, inner] to [outer, inner]; [op][dtype]; `out` has the dtype the
      * row says (sums of integers i64, any and all bool).  Work on outer indices [begin, end) when
      * inner is 1, else on columns [begin, end) of outer * inner. */

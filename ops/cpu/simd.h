@@ -20,6 +20,7 @@
 #undef HSUMS
 #undef SUMS
 #undef TRANSPOSE
+#undef SUM_ORDER
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -52,6 +53,8 @@
 #define HSUMS(v) jn_hsums_f(v)
 #define SUMS 6
 #define TRANSPOSE(from, row, to, step) jn_transpose_f(from, row, to, step)
+/* HSUM adds up pairs, then pairs of pairs, of the lanes in this order. */
+#define SUM_ORDER 0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15
 #ifndef JN_HSUMS
 #define JN_HSUMS
 /* 16 rows of 16 numbers become columns. */

@@ -287,8 +287,10 @@ static int finish_store(jn_copies *copies, const jpy_write *x) {
         jn_tensor_store_rows(x->target, x->value);
     else if (jn_copies_add(copies, x->target, x->value) != JANUS_OK)
         return -1;
-    x->target->storage->version += !x->uncounted;
-    x->target->storage->unseen += x->uncounted;
+    if (x->uncounted)
+        jn_storage_wrote_unseen(x->target->storage);
+    else
+        x->target->storage->version++;
     return 0;
 }
 

@@ -340,7 +340,7 @@ static void set_node(jpy_tensor *t, jpy_node *node) {
 
 void jpy_inplace_wrote(jpy_tensor *t) {
     if (t->no_version)
-        t->t->storage->unseen++;
+        jn_storage_wrote_unseen(t->t->storage);
     else
         t->t->storage->version++;
 }

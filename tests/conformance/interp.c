@@ -256,6 +256,7 @@ janus_status tape_run(tape *t, const jn_op *op, val *const *in, unsigned n_in, c
                   false,
                   0,
                   NULL,
+                  NULL,
                   NULL};
     kernel(&k);
     jn_free_aligned(workspace);

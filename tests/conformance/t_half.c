@@ -233,7 +233,7 @@ static void check_added(const sample *s, int dtype) {
     jn_view ov = val_view(sum);
     jn_sig sig = {op, iv, &ov, (uint16_t)n, 1, attrs};
     jn_kargs k = {iv,   &ov,   (uint16_t)n, 1,    attrs, NULL, &flags, &jn_par_serial,
-                  true, false, 0,           NULL, NULL};
+                  true, false, 0,           NULL, NULL,  NULL};
     jn_op_impls[op->id].cpu (&sig)(&k);
     for (int64_t i = 0; i < sum->numel; i++)
         if (!close_to(val_get(sum, i), val_get(out[0], i) + 3, 2 * unit(dtype))) {

@@ -482,7 +482,7 @@ static void check_batch(const sample *s, unsigned mask) {
                   &flags,      &jn_par_serial,
                   false,       op->id == JN_OP_ID_select || op->id == JN_OP_ID_index,
                   0,           NULL,
-                  NULL};
+                  NULL,        NULL};
     for (int ref = 0; ref < 2; ref++) {
         for (unsigned i = 0; i < op_n_out(op); i++)
             memset(bout[i]->data, 0, (size_t)bout[i]->numel * jn_dtype_size(bout[i]->t.dtype));
@@ -537,7 +537,7 @@ static void check_accumulate(const sample *s, device dev) {
     size_t ws = impl->workspace ? impl->workspace(&sig) : 0;
     void *workspace = ws ? jn_alloc_aligned(ws) : NULL;
     jn_kargs k = {iv,   &ov,   (uint16_t)n, 1,    attrs, workspace, &flags, &jn_par_serial,
-                  true, false, 0,           NULL, NULL};
+                  true, false, 0,           NULL, NULL,  NULL};
     kernel(&k);
     jn_free_aligned(workspace);
     compare(s, JANUS_F32, sum, out[0], dev == DEVICE_CPU ? "cpu, added" : "ref, added", 1e-5);

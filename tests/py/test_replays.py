@@ -377,3 +377,92 @@ def test_threads_of_the_program_want_parts_at_once():
     finally:
         janus.set_num_threads(n)
     assert not wrong
+
+
+class Wide(nn.Module):
+    """Layers whose weights lists of calls turn, once they have stayed as they are for some runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(16, 64), nn.Linear(64, 32), nn.Linear(32, 5)
+
+    def forward(self, x):
+        return self.c(self.b(self.a(x)).relu())
+
+
+def export_to_numpy(net, k):
+    numpy = pytest.importorskip("numpy")
+    array = net.b.weight.detach().numpy()
+    assert isinstance(array, numpy.ndarray)
+    return lambda: array.__setitem__(0, k)
+
+
+def of_a_graph(net, k):
+    step = janus.function(lambda w: w.add_(k), verify="never", measure=False)
+
+    def write():
+        with janus.no_grad():
+            step(net.c.weight)
+    return write
+
+
+def of_an_optimizer(net, k):
+    optimizer = janus.optim.SGD(net.parameters(), lr=1.0)
+    for p in net.parameters():
+        p.grad = janus.full_like(p, k)
+    return optimizer.step
+
+
+def as_often_as_is_counted(net, k):
+    def write():
+        at = net.b.weight.data
+        for _ in range(1 << 16):
+            at.add_(k / (1 << 13))
+    return write
+
+
+def put(net, k):
+    with janus.no_grad():
+        net.a.weight[2] = k
+
+
+def into_a_view(net, k):
+    with janus.no_grad():
+        net.a.weight.t()[1:].mul_(k)
+
+
+def a_closed_view(net, k):
+    view = net.b.weight.detach().view(-1)
+    return lambda: view.fill_(k / 8)
+
+
+def once(write):
+    return lambda net, k: lambda: write(net, k)
+
+
+WRITES = {
+    "data": once(lambda net, k: net.a.weight.data.add_(k)),
+    "new data": once(lambda net, k: setattr(net.b.weight, "data", values(32, 64, start=k))),
+    "another parameter": once(lambda net, k: setattr(net.c, "weight", nn.Parameter(values(5, 32, start=k)))),
+    "a state": once(lambda net, k: net.load_state_dict({n: v * k for n, v in net.state_dict().items()})),
+    "a fill": once(lambda net, k: nn.init.constant_(net.a.weight, k / 8)),
+    "rows": once(put), "a view": once(into_a_view), "a view from before": a_closed_view, "numpy": export_to_numpy, "a graph": of_a_graph,
+    "an optimizer": of_an_optimizer, "as often as is counted": as_often_as_is_counted}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8])
+@pytest.mark.parametrize("way", WRITES)
+def test_writes_to_weights_that_stayed_for_long_are_seen(way, rows):
+    """Whoever writes, and however; between runs that find nothing written, and several times."""
+    janus.manual_seed(0)
+    nets, xs = [Wide().eval() for _ in range(3)], [janus.randn(rows, 16) for _ in range(3)]
+    f = janus.function(janus.merge(nets)._janus_function_.__wrapped__, verify="never", measure=False)
+    before = janus._C._replays()
+    for turn in range(3):
+        write = WRITES[way](nets[turn % 2], turn + 2)
+        for k in range(30):
+            if k in (14, 15, 29):
+                write()
+            expected = called(lambda: [net(x) for net, x in zip(nets, xs)], ())
+            assert alike(plain(called(f, (xs,))), plain(expected)), (turn, k)
+    assert janus._C._replays() > before

@@ -274,9 +274,71 @@ static void linear_is_right(void) {
     }
 }
 
+/* A weight that was turned gives the bits that it gives as it lies, for any number of rows and
+ * columns, added to a bias or not, of one model and of several; nothing is written beside them. */
+static void turned_weights_change_no_bit(void) {
+    enum { ROWS = 9, COLS = 70, DEPTH = 96, MODELS = 2, GUARD = 4, MOST = ROWS * COLS + GUARD };
+    static float x[MODELS][ROWS * DEPTH], w[MODELS][COLS * DEPTH], bias[MODELS][COLS];
+    static float plain[MODELS][MOST], y[MODELS][MOST];
+    static _Alignas(64) float turned[MODELS][(COLS + 16) * DEPTH];
+    for (int a = 0; a < MODELS; a++) {
+        for (int i = 0; i < ROWS * DEPTH; i++)
+            x[a][i] = i % 13 ? (float)random_number() : -0.0f;
+        for (int i = 0; i < COLS * DEPTH; i++)
+            w[a][i] = (float)random_number();
+        for (int i = 0; i < COLS; i++)
+            bias[a][i] = (float)random_number();
+    }
+    char *at[MODELS * 4];
+    const void *of[MODELS] = {turned[0], turned[1]};
+    for (size_t s = 0; s < 3; s++)
+        for (int64_t k = 8; jn_isa_use(sets[s]) && k <= DEPTH; k += 8)
+            for (int64_t n = 1; n <= COLS; n += n < 20 ? 1 : 7)
+                for (int64_t m = 0; m <= ROWS; m++)
+                    for (int form = 0; form < 4; form++) {
+                        int64_t dx[2] = {m, k}, dw[2] = {n, k}, dy[2] = {m, n}, db[1] = {n};
+                        int64_t sk[2] = {k, 1}, sn[2] = {n, 1}, one[1] = {1};
+                        bool apart = form & 1, biased = form & 2;
+                        uint16_t n_in = biased ? 3 : 2;
+                        jn_view in[3] = {{x[0], dx, sk, 2, JANUS_F32, true},
+                                         {w[0], dw, sk, 2, JANUS_F32, true},
+                                         {bias[0], db, one, 1, JANUS_F32, true}};
+                        jn_view out = {y[0], dy, sn, 2, JANUS_F32, true};
+                        jn_sig sig = {JN_OP(linear), in, &out, n_in, 1, NULL};
+                        uint32_t flags = 0;
+                        jn_kargs args = {.in = in, .out = &out, .n_in = n_in, .n_out = 1};
+                        args.flags = &flags, args.par = &jn_par_serial;
+                        for (int a = 0; a < MODELS && apart; a++) {
+                            char **to = at + a * (n_in + 1);
+                            to[0] = (char *)x[a], to[1] = (char *)w[a];
+                            to[2] = (char *)bias[a], to[n_in] = (char *)y[a];
+                        }
+                        args.apart = at, args.n_apart = apart ? MODELS : 0;
+                        size_t bytes = jn_kept_bytes(sig.op, &args);
+                        bool helps = s == 2 && k % 16 == 0 && k <= 64 && m >= 1 && m <= 8;
+                        CU_ASSERT((bytes > 0) == helps && bytes <= sizeof turned[0]);
+                        for (int i = 0; i < MODELS * MOST; i++)
+                            y[i / MOST][i % MOST] = 3;
+                        jn_cpu_linear (&sig)(&args);
+                        memcpy(plain, y, sizeof y);
+                        if (!bytes)
+                            continue;
+                        for (int a = 0; a < MODELS; a++)
+                            jn_keep(&args, w[a], turned[a]);
+                        args.kept = of;
+                        jn_cpu_linear (&sig)(&args);
+                        CU_ASSERT(memcmp(plain, y, sizeof y) == 0);
+                        turned[0][k] +=
+                            1; /* it is this that was read; columns are another matter */
+                        jn_cpu_linear (&sig)(&args);
+                        CU_ASSERT((memcmp(plain, y, sizeof y) != 0) == (n > 1 || m == 1));
+                    }
+}
+
 JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
              {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
              {"kept panels are right", kept_panels_are_right},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},
-             {"linear is right", linear_is_right}, {"columns left over", columns_left_over})
+             {"linear is right", linear_is_right}, {"columns left over", columns_left_over},
+             {"turned weights change no bit", turned_weights_change_no_bit})

@@ -64,4 +64,9 @@ void JN_ISA_FN(jn_isa_fill_gemm)(jn_isa_table *t) {
     t->gemm_pack = pack_whole_f32;
     t->panel = NR_f32;
     t->dot_long = DOT_LONG_f32;
+#if defined(__AVX512F__)
+    t->turn = turn_f32;
+    t->turn_long = DOT_SHORT_f32;
+    t->turn_lanes = DOT_SHORT_f32 / 4;
+#endif
 }

@@ -257,6 +257,10 @@ static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int
 }
 #endif
 
+#ifdef SUM_ORDER
+#include "ops/cpu/isa/turned_body.h"
+#endif
+
 /* Rows of the transposed B stay in L1 while those of A pass by. */
 static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
@@ -449,6 +453,12 @@ static void F(gemm)(const jn_gemm_args *g) {
     }
     if (g->b_row == 1 && g->a_col == 1 &&
         (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= F(DOT_LONG)))) {
+#ifdef SUM_ORDER
+        if (g->turned && k <= F(DOT_SHORT)) {
+            F(turned)(g);
+            return;
+        }
+#endif
         F(transposed)
         (m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate, g->pack);
         return;

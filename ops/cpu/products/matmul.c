@@ -317,6 +317,7 @@ static void gemm_apart(const jn_kargs *k, int dtype, const jn_gemm_args *of, boo
         g.a = at[0];
         g.b = at[1];
         g.c = at[k->n_in];
+        g.turned = k->kept ? k->kept[r] : NULL;
         for (int64_t i = 0; bias && i < g.m; i++)
             memcpy((char *)g.c + (size_t)i * row_bytes, at[2], row_bytes);
         if (small)
@@ -450,6 +451,7 @@ static void linear_float(const jn_kargs *k, int dtype) {
     }
     if (k->packs && dtype == JANUS_F32)
         g.panels = jn_packs_find(k->packs, &g);
+    g.turned = k->kept ? k->kept[0] : NULL;
     jn_gemm(dtype, &g, k->par);
 }
 

@@ -7,9 +7,13 @@
  * adding up vectors.  So the second product packs the weight as own kernels read it, and those that
  * follow find it.  Whoever keeps the panels promises that the matrix stays as it is
  * (exec/schedule/tile.c).
+ *
+ * What a list of calls keeps of weights from run to run (exec/kernels/kept.h) is another layout,
+ * with which results are those of the dot products without it: no run tells which it had.
  */
 #include "graph/base/alloc.h"
 #include "ops/cpu/gemm.h"
+#include "ops/op_ids.h"
 
 enum {
     LEAST_ROWS = 4,
@@ -64,4 +68,31 @@ void jn_packs_free(jn_packs *p) {
     for (uint32_t i = 0; p && i < p->n; i++)
         jn_free_aligned(p->pack[i].panels);
     jn_free(p);
+}
+
+/* The product of a linear layer as matmul.c asks for it, of its shape alone. */
+static jn_gemm_args linear(const jn_kargs *k) {
+    const jn_view *x = &k->in[0], *w = &k->in[1];
+    jn_gemm_args g = {.m = 1, .n = w->dims[0], .k = w->dims[1], .b_row = 1, .b_col = w->dims[1]};
+    for (int d = 0; d < x->rank - 1; d++)
+        g.m *= x->dims[d];
+    return g;
+}
+
+size_t jn_kept_bytes(const jn_op *op, const jn_kargs *k) {
+    enum { ROWS = 8, MOST = 1 << 11 }; /* columns: it is not split */
+    if (op->id != JN_OP_ID_linear || k->in[1].dtype != JANUS_F32 || !jn_isa.turn)
+        return 0;
+    jn_gemm_args g = linear(k);
+    int64_t lanes = jn_isa.turn_lanes;
+    if (g.m < 1 || g.m > ROWS || g.n < 1 || g.n > MOST || g.k < lanes || g.k > jn_isa.turn_long ||
+        g.k % lanes)
+        return 0;
+    return (size_t)((g.n + lanes - 1) / lanes * lanes * g.k) * sizeof(float);
+}
+
+void jn_keep(const jn_kargs *k, const void *operand, void *to) {
+    jn_gemm_args g = linear(k);
+    g.b = operand;
+    jn_isa.turn(&g, to);
 }

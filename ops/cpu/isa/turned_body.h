@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Short dot products with a B that was packed before: included by gemm_body.h.
+ *
+ * A dot product is LANES sums, one for each lane of its vectors, which are then added up in pairs.
+ * Here a vector has the same lane of LANES columns, so that adding up is LANES - 1 additions of
+ * vectors for LANES columns, and nothing is moved from lane to lane.  The sums are the same and
+ * added up in the same order: results do not tell which way was taken.
+ *
+ * B is packed in blocks of LANES columns: for each lane, in the order in which they are added up,
+ * a vector for each LANES of k.
+ */
+
+enum { F(TURN_ROWS) = 2, F(TURN_BLOCKS) = 4 };
+
+/* Sums of one lane, for rows of A and blocks of columns; a and b are those of the lane. */
+JN_INLINE void F(lane)(const int rows, const int blocks, const int vectors, const T *a,
+                       int64_t a_row, const T *b, V *sum) {
+    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ZERO();
+    UNROLL for (int p = 0; p < vectors; p++) {
+        V vb[F(TURN_BLOCKS)];
+        UNROLL for (int j = 0; j < blocks; j++) {
+            vb[j] = LOAD(b + (j * LANES * vectors + p) * LANES);
+            if (rows > 1) /* read once: what is read is what takes the time */
+                __asm__("" : "+v"(vb[j]));
+        }
+        UNROLL for (int i = 0; i < rows; i++) {
+            V va = SET1(a[i * a_row + p * LANES]);
+            UNROLL for (int j = 0; j < blocks; j++) sum[i * blocks + j] =
+                MULADD(va, vb[j], sum[i * blocks + j]);
+        }
+    }
+}
+
+/* The same of four lanes that are added up first: a's are the first, then 2, 1 and 3 further on. */
+JN_INLINE void F(four_lanes)(const int rows, const int blocks, const int vectors, const T *a,
+                             int64_t a_row, const T *b, V *sum) {
+    V x[F(TURN_BLOCKS)], y[F(TURN_BLOCKS)];
+    const int step = vectors * LANES;
+    F(lane)(rows, blocks, vectors, a, a_row, b, sum);
+    F(lane)(rows, blocks, vectors, a + 2, a_row, b + step, x);
+    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
+    F(lane)(rows, blocks, vectors, a + 1, a_row, b + 2 * step, x);
+    F(lane)(rows, blocks, vectors, a + 3, a_row, b + 3 * step, y);
+    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], ADD(x[i], y[i]));
+}
+
+/* C[rows, blocks of columns], the last of which has the lanes of `mask`. */
+JN_INLINE void F(turned_tile)(const int rows, const int blocks, const int vectors, const T *a,
+                              int64_t a_row, const T *b, T *c, int64_t ldc, bool accumulate,
+                              MASK mask) {
+    V sum[F(TURN_BLOCKS)], x[F(TURN_BLOCKS)], y[F(TURN_BLOCKS)];
+    const int step = 4 * vectors * LANES;
+    F(four_lanes)(rows, blocks, vectors, a, a_row, b, sum);
+    F(four_lanes)(rows, blocks, vectors, a + 8, a_row, b + step, x);
+    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
+    F(four_lanes)(rows, blocks, vectors, a + 4, a_row, b + 2 * step, x);
+    F(four_lanes)(rows, blocks, vectors, a + 12, a_row, b + 3 * step, y);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < blocks; j++) {
+        V all = ADD(sum[i * blocks + j], ADD(x[i * blocks + j], y[i * blocks + j]));
+        MASK to = j == blocks - 1 ? mask : MAKE_MASK(LANES);
+        T *at = c + i * ldc + j * LANES;
+        STORE_MASKED(at, to, accumulate ? ADD(LOAD_MASKED(at, to), all) : all);
+    }
+}
+
+typedef void (*F(turned_fn))(const T *a, int64_t a_row, const T *b, T *c, int64_t ldc,
+                             bool accumulate, MASK mask);
+#define TURNED(rows, blocks, vectors)                                                              \
+    static void F(turned_##rows##_##blocks##_##vectors)(                                           \
+        const T *a, int64_t a_row, const T *b, T *c, int64_t ldc, bool accumulate, MASK mask) {    \
+        F(turned_tile)(rows, blocks, vectors, a, a_row, b, c, ldc, accumulate, mask);              \
+    }
+#define TURNED_OF(vectors)                                                                         \
+    TURNED(1, 1, vectors)                                                                          \
+    TURNED(1, 2, vectors) TURNED(1, 4, vectors) TURNED(2, 1, vectors) TURNED(2, 2, vectors)
+TURNED_OF(1)
+TURNED_OF(2)
+TURNED_OF(3)
+TURNED_OF(4)
+#define ENTRY(v)                                                                                   \
+    {                                                                                              \
+        F(turned_1_1_##v), F(turned_1_2_##v), F(turned_1_4_##v), F(turned_2_1_##v),                \
+            F(turned_2_2_##v)                                                                      \
+    }
+/* By vectors of k; the widest last, of one row and of two. */
+static const F(turned_fn) F(turned_tiles)[][5] = {ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4)};
+#undef ENTRY
+#undef TURNED_OF
+#undef TURNED
+
+static void F(turned)(const jn_gemm_args *g) {
+    const F(turned_fn) *tiles = F(turned_tiles)[g->k / LANES - 1];
+    const T *a = g->a;
+    int64_t i = 0;
+    for (; i < g->m; i += F(TURN_ROWS)) {
+        bool two = i + 1 < g->m;
+        const T *b = g->turned;
+        for (int64_t j = 0, blocks; j < g->n; j += blocks * LANES, b += blocks * LANES * g->k) {
+            int64_t left = (g->n - j + LANES - 1) / LANES, rest = (g->n - j) % LANES;
+            int wide = left >= 4 && !two ? 2 : left >= 2;
+            blocks = 1 << wide;
+            MASK mask = MAKE_MASK(rest && blocks == left ? rest : LANES);
+            tiles[wide + 3 * two](a + i * g->a_row, g->a_row, b, (T *)g->c + i * g->ldc + j, g->ldc,
+                                  g->accumulate, mask);
+        }
+    }
+}
+
+static void F(turn)(const jn_gemm_args *g, void *packed) {
+    static const int order[LANES] = {SUM_ORDER};
+    const T *b = g->b;
+    T *to = packed;
+    for (int64_t j = 0; j < g->n; j += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            for (int64_t p = 0; p < g->k; p += LANES)
+                for (int64_t col = j; col < j + LANES; col++)
+                    *to++ = col < g->n ? b[col * g->b_col + p + order[lane]] : 0;
+}
