@@ -158,10 +158,15 @@ static void normalisation_gradients(void) {
                false);
     each_dtype("batch_norm", "", FLOATS, "X[6,3,5,7] X[3] X[3] _ _", 100, 3, false);
     each_dtype("batch_norm", "", FLOATS, "X[40,3] _ _ _ _", 100, 3, false);
+    each_dtype("batch_norm", "", FLOATS, "X[9,5,2,2] X[5] X[5] _ _", 100, 3, false);
+    each_dtype("batch_norm", "", FLOATS, "X[70,4,6,6] X[4] X[4] _ _", 100, 3, false);
     each_dtype("batch_norm", "training=false", FLOATS, "X[6,3,9] X[3] X[3] X[3] X<3[3]", 100, 3,
                false);
     each_dtype("batch_norm_grad", "", FLOATS, "X[6,3,5,7] X[6,3,5,7] X[3] X[3] X[3]", 4000, 30,
                false);
+    each_dtype("batch_norm_grad", "", FLOATS, "X[9,5,4,4] X[9,5,4,4] X[5] X[5] X[5]", 4000, 30,
+               false);
+    each_dtype("batch_norm_grad", "", FLOATS, "X[9,5,2,2] X[9,5,2,2] _ X[5] X[5]", 4000, 30, false);
     each_dtype("batch_norm_grad", "training=false", FLOATS, "X[6,3,5] X[6,3,5] _ X[3] X[3]", 400,
                30, false);
 }

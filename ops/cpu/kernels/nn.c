@@ -328,13 +328,29 @@ static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
         jn_free_aligned(of);
 }
 
+/* A channel's gradient is p * dy + q * x + r. */
+typedef struct channel_grad {
+    double p, q, r;
+} channel_grad;
+
+/* Of the sums of dy and of dy * (x - mean); stores those of the weight and the bias. */
+static channel_grad grad_of(const planes *p, int64_t c, double s, double sx) {
+    const jn_kargs *k = p->k;
+    bool training = ((const janus_batch_norm_grad_attrs *)k->attrs)->training;
+    double mean = load(&k->in[3], c), invstd = load(&k->in[4], c), n = (double)p->n * (double)p->m;
+    store(&k->out[1], c, sx * invstd);
+    store(&k->out[2], c, s);
+    channel_grad g = {.p = param(k, 2, c, 1) * invstd};
+    g.q = training ? -g.p * sx * invstd * invstd / n : 0;
+    g.r = training ? -g.p * s / n - g.q * mean : 0;
+    return g;
+}
+
 static void batch_norm_grad_range(void *arg, int64_t begin, int64_t end) {
     const planes *p = arg;
     const jn_kargs *k = p->k;
-    bool training = ((const janus_batch_norm_grad_attrs *)k->attrs)->training;
-    double n = (double)p->n * (double)p->m;
     for (int64_t c = begin; c < end; c++) {
-        double mean = load(&k->in[3], c), invstd = load(&k->in[4], c), s = 0, sx = 0, a, b;
+        double mean = load(&k->in[3], c), s = 0, sx = 0, a, b;
         for (int64_t i = 0; i < p->n; i++) {
             size_t at = (size_t)(i * p->c + c) * p->bytes;
             jn_isa.dots[p->dtype]((const char *)k->in[0].data + at,
@@ -342,17 +358,84 @@ static void batch_norm_grad_range(void *arg, int64_t begin, int64_t end) {
             s += a;
             sx += b;
         }
-        store(&k->out[1], c, sx * invstd);
-        store(&k->out[2], c, s);
-        double f = param(k, 2, c, 1) * invstd;
-        double q = training ? -f * sx * invstd * invstd / n : 0;
-        double r = training ? -f * s / n - q * mean : 0;
+        channel_grad g = grad_of(p, c, s, sx);
         for (int64_t i = 0; i < p->n; i++) {
             size_t at = (size_t)(i * p->c + c) * p->bytes;
             jn_isa.combine[p->dtype]((const char *)k->in[0].data + at,
                                      (const char *)k->in[1].data + at, (char *)k->out[0].data + at,
-                                     p->m, f, q, r);
+                                     p->m, g.p, g.q, g.r);
         }
+    }
+}
+
+/* Of small planes those of a channel are put together, in order, since each call of a row's kernel
+ * costs more than a few elements do. */
+enum { SMALL_PLANE = 32, SMALL_CHANNEL = 2048 };
+typedef union channel_room {
+    _Alignas(64) float f[SMALL_CHANNEL];
+    double d[SMALL_CHANNEL];
+} channel_room;
+
+static bool is_small(const planes *p) {
+    return p->m <= SMALL_PLANE && p->n > 1 && p->n * p->m <= SMALL_CHANNEL;
+}
+
+/* n pieces of `bytes`, apart and together; sizes that the compiler knows are no calls. */
+static void move_pieces(char *to, size_t to_step, const char *from, size_t from_step, int64_t n,
+                        size_t bytes) {
+    for (int64_t i = 0; i < n; i++, to += to_step, from += from_step)
+        if (bytes == 4)
+            memcpy(to, from, 4);
+        else if (bytes == 16)
+            memcpy(to, from, 16);
+        else if (bytes == 64)
+            memcpy(to, from, 64);
+        else
+            memcpy(to, from, bytes);
+}
+static void together(const planes *p, unsigned operand, int64_t c, channel_room *room) {
+    size_t step = (size_t)p->c * p->bytes;
+    move_pieces((char *)room, p->bytes, (const char *)p->k->in[operand].data + (size_t)c * p->bytes,
+                step, p->n, p->bytes);
+}
+static void apart(const planes *p, int64_t c, const channel_room *room) {
+    size_t step = (size_t)p->c * p->bytes;
+    move_pieces((char *)p->k->out[0].data + (size_t)c * p->bytes, step, (const char *)room,
+                p->bytes, p->n, p->bytes);
+}
+
+static void small_range(void *arg, int64_t begin, int64_t end) {
+    const planes *p = arg;
+    const jn_kargs *k = p->k;
+    const janus_batch_norm_attrs *a = k->attrs;
+    int64_t n = p->n * p->m;
+    channel_room x, y;
+    for (int64_t c = begin; c < end; c++) {
+        double mean = param(k, 3, c, 0), var = param(k, 4, c, 1);
+        together(p, 0, c, &x);
+        if (a->training)
+            var = jn_isa.moments[p->dtype](&x, n, &mean) / (double)n;
+        double invstd = 1 / sqrt(var + a->eps);
+        store(&k->out[1], c, mean);
+        store(&k->out[2], c, invstd);
+        jn_isa.scale_shift[p->dtype](&x, &y, n, mean, invstd * param(k, 1, c, 1),
+                                     param(k, 2, c, 0));
+        apart(p, c, &y);
+    }
+}
+
+static void small_grad_range(void *arg, int64_t begin, int64_t end) {
+    const planes *p = arg;
+    int64_t n = p->n * p->m;
+    channel_room d, x, y;
+    for (int64_t c = begin; c < end; c++) {
+        double s, sx;
+        together(p, 0, c, &d);
+        together(p, 1, c, &x);
+        jn_isa.dots[p->dtype](&d, &x, n, load(&p->k->in[3], c), &s, &sx);
+        channel_grad g = grad_of(p, c, s, sx);
+        jn_isa.combine[p->dtype](&d, &x, &y, n, g.p, g.q, g.r);
+        apart(p, c, &y);
     }
 }
 
@@ -365,11 +448,11 @@ static void run_channels(planes *p, jn_range_fn body) {
 }
 static void batch_norm(const jn_kargs *k) {
     planes p = planes_of(k, &k->in[0]);
-    run_channels(&p, batch_norm_range);
+    run_channels(&p, is_small(&p) ? small_range : batch_norm_range);
 }
 static void batch_norm_grad(const jn_kargs *k) {
     planes p = planes_of(k, &k->in[1]);
-    run_channels(&p, batch_norm_grad_range);
+    run_channels(&p, is_small(&p) ? small_grad_range : batch_norm_grad_range);
 }
 SELECT(batch_norm)
 SELECT(batch_norm_grad)
