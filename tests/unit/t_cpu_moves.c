@@ -112,6 +112,8 @@ static void convolutions(void) {
         {"", "X[2,160,2,3]", "X[96,160,1,1]", "X[2,96,2,3]"},
         {"stride=2,2", "X[1,160,3,3]", "X[256,160,1,1]", "X[1,256,2,2]"},
         {"padding=3,4", "X[1,48,1,2]", "X[96,48,3,5]", "X[1,96,5,6]"},
+        {"groups=40;padding=1,1", "X[16,40,2,2]", "X[40,1,3,3]", "X[16,40,2,2]"},
+        {"groups=6;stride=2,1;padding=3,2;dilation=1,2", "X[5,6,3,4]", "X[6,1,3,3]", "X[5,6,4,4]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128];

@@ -324,10 +324,51 @@ static void conv2d_input_grad(const jn_kargs *k) {
     k->par->run(k->par, c.n, images_per_thread(&c), input_range, &c);
 }
 
+/* Filters of one channel that meet few positions: a tap of all filters after the other, sums as
+ * they come. */
+#define FEW_DEEP(T)                                                                                \
+    static void few_deep_##T(const conv *c, int64_t begin, int64_t end, const span *rows,          \
+                             const span *columns, int64_t tap) {                                   \
+        int64_t image = c->c * c->h * c->w, line = c->sh * c->w, step = c->sw;                     \
+        int64_t first = (rows->first * c->sh - c->ph + rows->tap) * c->w +                         \
+                        columns->first * c->sw - c->pw + columns->tap;                             \
+        int64_t start = rows->first * c->ow + columns->first, w = columns->last - columns->first;  \
+        for (int64_t g = begin; g < end; g++) {                                                    \
+            T *out = (T *)c->out + g * c->depth + tap, sum = c->k->accumulate ? *out : 0;          \
+            const T *x = (const T *)c->x + g * c->h * c->w + first;                                \
+            const T *dy = (const T *)c->y + g * c->positions + start;                              \
+            for (int64_t n = 0; n < c->n; n++, x += image, dy += c->c * c->positions)              \
+                for (int64_t i = 0; i < rows->last - rows->first; i++)                             \
+                    for (int64_t j = 0; j < w; j++)                                                \
+                        sum += dy[i * c->ow + j] * x[i * line + j * step];                         \
+            *out = sum;                                                                            \
+        }                                                                                          \
+    }
+FEW_DEEP(float)
+FEW_DEEP(double)
+
+static void few_deep_range(void *arg, int64_t begin, int64_t end) {
+    const conv *c = arg;
+    for (int64_t r = 0; r < c->kh; r++)
+        for (int64_t s = 0; s < c->kw; s++) {
+            span rows = rows_inside(c, r * c->dh), columns = inside(c, s * c->dw);
+            if (rows.first >= rows.last || columns.first >= columns.last)
+                rows = columns = (span){0};
+            (c->dtype == JANUS_F32 ? few_deep_float : few_deep_double)(c, begin, end, &rows,
+                                                                       &columns, r * c->kw + s);
+        }
+}
+
 static void conv2d_weight_grad(const jn_kargs *k) {
     conv c = conv_of(k, &k->in[1], &k->out[0], &k->in[0]);
     if (by_library(&c, JN_CONV_WEIGHT, c.x, c.out, NULL, c.y))
         return;
+    enum { POSITIONS = 16 };
+    if (c.cg == 1 && c.og == 1 && c.positions <= POSITIONS) {
+        k->par->run(k->par, c.groups, (1 << 16) / (c.n * c.positions * c.depth + 1) + 1,
+                    few_deep_range, &c);
+        return;
+    }
     patch_room room;
     char *memory = c.direct ? NULL : patch_memory(&c, &room);
     if (!k->accumulate)
