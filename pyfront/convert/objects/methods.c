@@ -488,7 +488,9 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) 
             PyTuple_SET_ITEM(kw, i - a->n_pos, a->names[i - a->n_pos]);
         }
     }
-    PyObject *r = jcv_own(c, PyObject_Vectorcall(f, v, a->n_pos, kw));
+    PyObject *r = PyObject_Vectorcall(f, v, a->n_pos, kw);
+    bool made = r && Py_REFCNT(r) == 1; /* and no part of an argument's copy */
+    jcv_own(c, r);
     for (unsigned i = 0; i < a->n_pos; i++) /* min() and max(): it is the argument */
         if (r == v[i] && a->pos[i]->kind == AV_PY)
             return a->pos[i];
@@ -497,6 +499,11 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name) 
         unsigned n;
         jcv_av **items;
         jcv_items(c, x, &items, &n);
+        made = made || PyTuple_CheckExact(r);
+        for (Py_ssize_t i = 0; made && i < (Py_ssize_t)n; i++)
+            made = jpy_by_value(PySequence_Fast_GET_ITEM(r, i));
+        if (!made)
+            jcv_refuse(c, "lists in what %s() returns", name);
         return PyList_CheckExact(r) ? jcv_list(c, items, n) : jcv_tuple(c, items, n);
     }
     if (!jcv_is_const(x))
