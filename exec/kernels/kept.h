@@ -6,7 +6,7 @@
  * weight is an argument whose memory the caller knows to be the same, nobody has written to it
  * since (storages count that, exec/store/tensor.h) and nobody else has its address, it is turned
  * once and for all.  Results are the same to the bit (ops/cpu/isa/turned_body.h), so nobody sees
- * whether a run had it (docs/adr/0089-turned-weights.md).
+ * whether a run had it (docs/adr/0090-turned-weights.md).
  */
 #ifndef JN_EXEC_KEPT_H
 #define JN_EXEC_KEPT_H
