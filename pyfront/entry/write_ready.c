@@ -44,6 +44,9 @@ void jpy_list_swap(PyObject *a, PyObject *b) {
 }
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* ma_version_tag, since 3.12 */
+#if PY_VERSION_HEX >= 0x030e0000
+#define ma_version_tag _ma_watcher_tag /* what is left of it */
+#endif
 
 enum {
     WATCHED = PY_VERSION_HEX < 0x030c0000   ? 0
