@@ -45,7 +45,7 @@ build_wheel() {
   rm -rf "${out:?}/$1"
   mkdir "$out/$1"
   # programs that are linked with libjanus.so find oneDNN there
-  LD_LIBRARY_PATH=$tools/lib "$2" -m pip wheel --no-deps --no-index -w "$out/$1" -C configure="$configure" \
+  LD_LIBRARY_PATH=$tools/lib "$tools/bin/python" -m pip --python "$2" wheel --no-deps --no-index -w "$out/$1" -C configure="$configure" \
     -C builddir="$out/$4" "$3" \
     >"$logs/$1.log" 2>&1 </dev/null
 }
