@@ -121,6 +121,12 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
         return identical_numbers(c, a, b, out);
     a = (a->kind == AV_LIST || a->kind == AV_DICT) && a->origin ? a->origin : a;
     b = (b->kind == AV_LIST || b->kind == AV_DICT) && b->origin ? b->origin : b;
+    if ((a->kind == AV_TUPLE && !a->n) || (b->kind == AV_TUPLE && !b->n)) { /* there is one */
+        jcv_av **items, *other = a->kind == AV_TUPLE && !a->n ? b : a;
+        unsigned n = 1;
+        return jcv_is_plain_tuple(a) && jcv_is_plain_tuple(b) && jcv_items(c, other, &items, &n) &&
+               !n;
+    }
     if (a->kind != b->kind)
         return 0;
     if (a->kind == AV_PY)

@@ -87,6 +87,8 @@ static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplac
     if (!jcv_items(c, a, &x, &n))
         return NULL;
     if (op == JPY_ADD && jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, b, &y, &m)) {
+        if (jcv_is_plain_tuple(a) && jcv_is_plain_tuple(b) && (!n || !m))
+            return n ? a : b;
         jcv_av **both = jcv_alloc(c, (n + m) * sizeof *both);
         if (n)
             memcpy(both, x, n * sizeof *both);
@@ -100,6 +102,8 @@ static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplac
             times = 0;
         if (times > 10000)
             return NULL;
+        if (jcv_is_plain_tuple(a) && (!n || times == 1))
+            return a;
         jcv_av **all = jcv_alloc(c, (size_t)times * n * sizeof *all);
         for (long i = 0; i < times; i++)
             if (n)
@@ -108,6 +112,10 @@ static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplac
                     : jcv_tuple(c, all, (unsigned)times * n);
     }
     return NULL;
+}
+
+bool jcv_is_plain_tuple(const jcv_av *a) {
+    return a->kind == AV_TUPLE ? !a->named : a->kind == AV_PY && PyTuple_CheckExact(a->py);
 }
 
 bool jcv_is_sequence(const jcv_av *a) {

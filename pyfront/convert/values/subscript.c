@@ -183,6 +183,36 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
 /* ---- the two operations -------------------------------------------------------------------------
  */
 
+/* A part of a range is one, too. */
+static jcv_av *part_of_range(jcv *c, const jcv_av *r, const jcv_av *at) {
+    static const char *const names[] = {"start", "stop", "step"};
+    for (int i = 0; i < 3; i++)
+        if (r->items[i]->kind != AV_PY)
+            jcv_refuse(c, "a part of a range of computed numbers");
+    PyObject *whole =
+        jcv_own(c, PyObject_CallFunctionObjArgs((PyObject *)&PyRange_Type, r->items[0]->py,
+                                                r->items[1]->py, r->items[2]->py, NULL));
+    PyObject *part = jcv_own(c, PyObject_GetItem(whole, at->py));
+    jcv_av *out = jcv_new(c, AV_RANGE);
+    out->items = jcv_alloc(c, 3 * sizeof *out->items);
+    out->n = 3;
+    for (int i = 0; i < 3; i++)
+        out->items[i] = jcv_take(c, PyObject_GetAttrString(part, names[i]));
+    return out;
+}
+
+/* Whether a slice takes all of n items, as they lie: of a tuple it is that tuple. */
+static bool is_all(const jcv_av *at, unsigned n) {
+    Py_ssize_t start, stop, step;
+    if (at->kind != AV_PY || !PySlice_Check(at->py))
+        return false;
+    if (PySlice_Unpack(at->py, &start, &stop, &step) < 0) {
+        PyErr_Clear(); /* whoever takes the items says so */
+        return false;
+    }
+    return PySlice_AdjustIndices(n, &start, &stop, step) == (Py_ssize_t)n && step == 1;
+}
+
 static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     if (i->kind != AV_PY)
         jcv_refuse(c, "an item of a list at a computed place");
@@ -318,10 +348,14 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         if (item) /* nothing is assumed about the length, nor about other items */
             return jcv_wrap(c, item, s);
     }
+    if (o->kind == AV_RANGE && i->kind == AV_PY && PySlice_Check(i->py))
+        return part_of_range(c, o, i);
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_RANGE ||
                     (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_Check(o->py)));
     if (sequence && jcv_items(c, o, &items, &n)) {
         jcv_av t = {.items = items, .n = n};
+        if (jcv_is_plain_tuple(o) && is_all(i, n))
+            return o;
         return sequence_item(c, &t, o->kind == AV_LIST || (o->kind == AV_PY && PyList_Check(o->py)),
                              i);
     }
