@@ -29,6 +29,7 @@ typedef struct conv {
     bool direct; /* patches are x itself */
     const char *x, *weight, *y;
     char *out;
+    const jn_par *par; /* of an image's product */
 } conv;
 
 static conv conv_of(const jn_kargs *k, const jn_view *x, const jn_view *wt, const jn_view *y) {
@@ -45,6 +46,7 @@ static conv conv_of(const jn_kargs *k, const jn_view *x, const jn_view *wt, cons
     c.positions = c.oh * c.ow;
     c.direct = c.kh == 1 && c.kw == 1 && c.sh == 1 && c.sw == 1 && c.ph == 0 && c.pw == 0;
     c.x = x->data, c.weight = wt->data, c.y = y->data, c.out = k->out[0].data;
+    c.par = c.n == 1 ? k->par : &jn_par_serial;
     return c;
 }
 
@@ -241,7 +243,7 @@ static void forward_range(void *arg, int64_t begin, int64_t end) {
                               .c = y,
                               .ldc = c->positions,
                               .accumulate = bias};
-            jn_gemm(c->dtype, &m, &jn_par_serial);
+            jn_gemm(c->dtype, &m, c->par);
         }
     patch_done(memory, &room);
 }
@@ -249,9 +251,11 @@ static void forward_range(void *arg, int64_t begin, int64_t end) {
 static void input_range(void *arg, int64_t begin, int64_t end) {
     const conv *c = arg; /* y is dy, out is dx */
     patch_room room;
-    char *memory = patch_memory(c, &room);
-    for (int64_t n = begin; n < end && memory; n++)
+    char *memory = c->direct ? NULL : patch_memory(c, &room);
+    for (int64_t n = begin; n < end && (memory || c->direct); n++)
         for (int64_t g = 0; g < c->groups; g++) {
+            size_t plane = (size_t)(c->cg * c->h * c->w) * c->size;
+            char *dx = c->out + (size_t)(n * c->groups + g) * plane;
             jn_gemm_args m = {.m = c->depth,
                               .n = c->positions,
                               .k = c->og,
@@ -261,11 +265,11 @@ static void input_range(void *arg, int64_t begin, int64_t end) {
                               .b = result(c, n, g),
                               .b_row = c->positions,
                               .b_col = 1,
-                              .c = memory,
+                              .c = c->direct ? dx : memory,
                               .ldc = c->positions};
-            size_t plane = (size_t)(c->cg * c->h * c->w) * c->size;
-            char *dx = c->out + (size_t)(n * c->groups + g) * plane;
-            jn_gemm(c->dtype, &m, &jn_par_serial);
+            jn_gemm(c->dtype, &m, c->par);
+            if (c->direct)
+                continue;
             memset(dx, 0, plane);
             if (c->dtype == JANUS_F32)
                 unpatch_float(c, (const float *)memory, (float *)dx);
@@ -280,7 +284,9 @@ static int64_t images_per_thread(const conv *c) {
     return (1 << 20) / (work + 1) + 1;
 }
 
-/* As a product of rows, or by oneDNN where there is one and it has something better. */
+/* As a product of rows, or by oneDNN where there is one and it has something better: that puts
+ * images into a layout of its own and back, which a product of the image itself needs not.
+ * Gradients of weights have their images shared out there. */
 static bool by_library(const conv *c, int kind, const void *x, const void *w, const void *b,
                        const void *y) {
     int64_t work = c->n * c->o * c->positions * c->depth;
@@ -305,8 +311,17 @@ static bool by_library(const conv *c, int kind, const void *x, const void *w, co
                          .b = b,
                          .y = y,
                          .accumulate = c->k->accumulate};
+    bool itself = c->direct && c->groups == 1 && kind != JN_CONV_WEIGHT;
     return jn_conv_few(kind, &call, c->k->par) ||
-           jn_onednn_conv(kind, &call, c->k->par, c->k->flags);
+           (!itself && jn_onednn_conv(kind, &call, c->k->par, c->k->flags));
+}
+
+/* A single image's products are shared out themselves. */
+static void in_images(conv *c, jn_range_fn body) {
+    if (c->n == 1)
+        body(c, 0, 1);
+    else
+        c->k->par->run(c->k->par, c->n, images_per_thread(c), body, c);
 }
 
 static void conv2d(const jn_kargs *k) {
@@ -314,14 +329,14 @@ static void conv2d(const jn_kargs *k) {
     const void *b = k->n_in > 2 && k->in[2].rank >= 0 ? k->in[2].data : NULL;
     if (by_library(&c, JN_CONV_FORWARD, c.x, c.weight, b, c.out))
         return;
-    k->par->run(k->par, c.n, images_per_thread(&c), forward_range, &c);
+    in_images(&c, forward_range);
 }
 
 static void conv2d_input_grad(const jn_kargs *k) {
     conv c = conv_of(k, &k->out[0], &k->in[1], &k->in[0]);
     if (by_library(&c, JN_CONV_INPUT, c.out, c.weight, NULL, c.y))
         return;
-    k->par->run(k->par, c.n, images_per_thread(&c), input_range, &c);
+    in_images(&c, input_range);
 }
 
 /* Filters of one channel that meet few positions: a tap of all filters after the other, sums as
