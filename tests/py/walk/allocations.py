@@ -78,20 +78,20 @@ def attributes(s):
     s.second = [y, 1]
     s.third = 3
     s.limit = 4
-    del s.old
     s.fourth = (y, s.second)
     s.fifth, s.sixth, s.seventh, s.eighth, s.ninth = 5, 6, 7, 8, 9
     s.n = 2
+    del s.old
     return s.second
 
 
 def tables(s):
     y = s.x * 3.0
+    del s.table["b"]
     s.table["d"] = y
     s.table["a"] = 7
     for i in range(12):
         s.table[i] = i * 2
-    del s.table["b"]
     return y
 
 
