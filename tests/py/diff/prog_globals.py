@@ -152,18 +152,11 @@ def which_cells_are_one(function, log):
         log(f(get, put, t(2)), a[0](), b[0]())
 
 
-@case(graph=MUST)
-def attributes_deleted(function, log):
-    class Box:
-        pass
+class Box:
+    pass
 
-    @function
-    def f(b, x):
-        y = x * b.scale
-        del b.scale
-        b.done = True
-        return y
 
+def boxes(f, log):
     for i in range(4):
         b = Box()
         b.scale, b.other = 2.0, i
@@ -173,21 +166,62 @@ def attributes_deleted(function, log):
 
 
 @case(graph=MUST)
+def attributes_deleted(function, log):
+    @function
+    def f(b, x):
+        y = x * b.scale
+        b.done = True
+        del b.scale
+        return y
+
+    boxes(f, log)
+
+
+@case
+def attributes_set_after_others_were_deleted(function, log):
+    @function
+    def f(b, x):
+        y = x * b.scale
+        del b.scale
+        b.done = True
+        return y
+
+    boxes(f, log)
+
+
+def tables(f, log):
+    for i in range(8):
+        d = {"a": 2, "old": 1, "keep": i // 4}
+        log(f(d, t(1, seed=i)), d, list(d))
+
+
+@case(graph=MUST)
 def dict_methods(function, log):
     @function
     def f(d, x):
         a = d.pop("a")
+        del d["old"]
         d["new"] = x * a
         b = d.pop("missing", 3)
         d.update({"b": b, "c": x})
         d.setdefault("b", 10)
         d.setdefault("e", 11)
+        return len(d), list(d)
+
+    tables(f, log)
+
+
+@case
+def dict_keys_taken_out_behind_others(function, log):
+    @function
+    def f(d, x):
+        a = d.pop("a")
+        d["new"] = x * a
+        d.update({"b": 3, "c": x})
         del d["old"]
         return len(d), list(d)
 
-    for i in range(8):
-        d = {"a": 2, "old": 1, "keep": i // 4}
-        log(f(d, t(1, seed=i)), d, list(d))
+    tables(f, log)
 
 
 @case(graph=MUST)
