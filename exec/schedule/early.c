@@ -7,6 +7,11 @@
  * with it, as lane 1, level by level.  When the host strand flushes, exec/schedule/lanes.c deals
  * the rest: what hangs on the tasks given away follows them in lane 1.
  *
+ * It gets further portions, the first of what is pending, when by its cost it should have done what
+ * it has: no more than it would have done by the end if all had been issued, since what hangs on
+ * them is lane 1's, too.  When the first task is issued that may not be given away, it gets what it
+ * may still have.
+ *
  * When that happens is decided by counts and costs, so results do not depend on timing.  Only tasks
  * without sums are given away: the run's arenas stay the host strand's.  Memory of tensors is taken
  * by the worker alone until the flush, and under the lanes' lock from then on.  To the host strand
@@ -25,13 +30,25 @@
 
 enum {
     EARLY_COST = 1 << 19, /* elements of work that are worth a start of their own */
-    EARLY_TASKS = 384     /* and tasks: fewer would run in small groups */
+    EARLY_TASKS = 384,    /* and tasks: fewer would run in small groups */
+    LEVEL_TASKS = 32,     /* so many of a level are enough */
+    PORTIONS = 16
 };
 
-struct jn_early {
-    jn_task **task; /* all that were pending */
+/* Tasks that the worker runs, level by level. */
+typedef struct portion {
+    jn_task **task;
     uint32_t n;
-    jn_lane_tasks given;  /* those of them that the worker runs */
+    uint64_t cost;
+} portion;
+
+struct jn_early {
+    jn_task **task;    /* those that were pending and are given away, or have run */
+    uint32_t n, first; /* first: of them when it started */
+    portion portion[PORTIONS];
+    atomic_uint portions;
+    uint64_t cost, busy;  /* of what it has; until when, as the host strand's time is counted */
+    jn_lane_tasks given;  /* the portion that is run */
     pthread_mutex_t lock; /* the lanes' */
     atomic_bool stop;
     pthread_mutex_t waits; /* for what is next */
@@ -54,12 +71,17 @@ void jn_lane_tasks_run(jn_lane_tasks *t) {
     atomic_store_explicit(t->lane.stop, true, memory_order_relaxed);
 }
 
-static void wait_for_next(jn_early *e) {
+/* Is there a portion number `at`, or nothing more to come? */
+static bool told(jn_early *e, uint32_t at) {
+    return atomic_load(&e->portions) > at || atomic_load(&e->go);
+}
+
+static void wait_for_next(jn_early *e, uint32_t at) {
     jn_spinning spin = {0};
-    while (!atomic_load(&e->go) && jn_spin(&spin))
+    while (!told(e, at) && jn_spin(&spin))
         ;
     pthread_mutex_lock(&e->waits);
-    while (!atomic_load(&e->go)) {
+    while (!told(e, at)) {
         e->sleepers++;
         pthread_cond_wait(&e->told, &e->waits);
         e->sleepers--;
@@ -67,13 +89,26 @@ static void wait_for_next(jn_early *e) {
     pthread_mutex_unlock(&e->waits);
 }
 
+static void run_portions(jn_early *e) {
+    for (uint32_t at = 0;; at++) {
+        wait_for_next(e, at);
+        if (at >= atomic_load(&e->portions))
+            return;
+        e->given.task = e->portion[at].task;
+        e->given.n = e->portion[at].n;
+        if (e->given.st == JANUS_OK)
+            jn_lane_tasks_run(&e->given);
+    }
+}
+
 /* Range k is lane k + 1. */
 static void work(void *arg, int64_t begin, int64_t end) {
     jn_early *e = arg;
     for (int64_t k = begin; k < end; k++) {
         if (k == 0)
-            jn_lane_tasks_run(&e->given);
-        wait_for_next(e);
+            run_portions(e);
+        else
+            wait_for_next(e, PORTIONS);
         if ((uint64_t)k + 1 < e->n_next)
             jn_lane_tasks_run(&e->next[k + 1]);
     }
@@ -86,11 +121,39 @@ uint64_t jn_early_threshold(const jn_run *r) {
 
 static void free_early(jn_early *e) {
     jn_free(e->task);
-    jn_free(e->given.task);
+    for (uint32_t i = 0; i < PORTIONS; i++)
+        jn_free(e->portion[i].task);
     pthread_mutex_destroy(&e->lock);
     pthread_mutex_destroy(&e->waits);
     pthread_cond_destroy(&e->told);
     jn_free(e);
+}
+
+static void give(jn_early *e, jn_task *t) {
+    portion *p = &e->portion[atomic_load_explicit(&e->portions, memory_order_relaxed)];
+    p->task[p->n++] = t;
+    p->cost += t->inst->row_cost;
+    e->cost += t->inst->row_cost;
+}
+
+/* So many tasks are enough for a portion. */
+static uint32_t enough(const jn_run *r) {
+    uint32_t levels = r->of_schedule.max_level + 1;
+    return levels < EARLY_TASKS / LEVEL_TASKS ? levels * LEVEL_TASKS : EARLY_TASKS;
+}
+
+/* The portion is the worker's.  It is done, by its cost, at e->busy; there is none before. */
+static void publish(jn_run *r, jn_early *e) {
+    uint64_t now = JN_ISSUE_COST * (uint64_t)r->of_schedule.n_pending;
+    uint32_t at = atomic_load_explicit(&e->portions, memory_order_relaxed);
+    r->stats.early += e->portion[at].n;
+    e->busy = (e->busy > now ? e->busy : now) + e->portion[at].cost;
+    r->of_schedule.early_tasks = (uint32_t)(e->busy / JN_ISSUE_COST) + 1;
+    pthread_mutex_lock(&e->waits);
+    atomic_store(&e->portions, at + 1);
+    if (e->sleepers)
+        pthread_cond_broadcast(&e->told);
+    pthread_mutex_unlock(&e->waits);
 }
 
 /* Runs what is light and waits for nothing, such as the gradient that a backward pass begins with:
@@ -105,7 +168,7 @@ static janus_status run_light(jn_run *r, jn_early *e) {
     for (uint32_t i = 0; i < e->n; i++) {
         jn_task *t = e->task[i];
         if (t->n_deps || jn_task_heavy(t))
-            e->given.task[e->given.n++] = t;
+            give(e, t);
         else
             light[n++] = t;
     }
@@ -117,10 +180,9 @@ static janus_status run_light(jn_run *r, jn_early *e) {
     return st;
 }
 
-janus_status jn_early_start(jn_run *r) {
-    if (r->of_schedule.n_pending < EARLY_TASKS)
-        return JANUS_OK;
-    r->of_schedule.early_at = UINT64_MAX;
+static janus_status start(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    s->early_at = UINT64_MAX;
     if (!jn_par_claim())
         return JANUS_OK;
     jn_early *e = jn_calloc(1, sizeof *e);
@@ -131,15 +193,15 @@ janus_status jn_early_start(jn_run *r) {
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->waits, NULL);
     pthread_cond_init(&e->told, NULL);
-    e->n = r->of_schedule.n_pending;
+    e->n = e->first = s->n_pending;
     int threads = janus_get_num_threads();
     e->threads = (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
     e->given.lane = (jn_lane){.run = r, .index = 1, .lock = &e->lock, .stop = &e->stop};
-    e->given.task = jn_alloc(e->n * sizeof *e->given.task);
+    e->portion[0].task = jn_alloc(e->n * sizeof *e->portion[0].task);
     e->task = jn_alloc(e->n * sizeof *e->task);
-    janus_status st = e->task && e->given.task ? JANUS_OK : JN_NO_MEMORY();
+    janus_status st = e->task && e->portion[0].task ? JANUS_OK : JN_NO_MEMORY();
     uint32_t n = 0;
-    for (jn_task *t = r->of_schedule.pending; n < e->n && st == JANUS_OK; t = t->next)
+    for (jn_task *t = s->pending; n < e->n && st == JANUS_OK; t = t->next)
         e->task[n++] = t;
     if (st == JANUS_OK)
         st = run_light(r, e);
@@ -148,15 +210,71 @@ janus_status jn_early_start(jn_run *r) {
         free_early(e);
         return st;
     }
+    if (s->list) /* other threads ask it from here on */
+        s->list->spoiled = true;
+    s->early = e;
+    s->early_at = 0;
+    s->pending = NULL; /* the worker links its tasks anew */
+    s->pending_tail = &s->pending;
+    publish(r, e);
     jn_par_start(e->threads - 1, work, e);
-    r->of_schedule.early = e;
-    r->stats.early += e->given.n;
-    r->of_schedule.pending = NULL; /* the worker links its tasks anew */
-    r->of_schedule.pending_tail = &r->of_schedule.pending;
     return JANUS_OK;
 }
 
+/* What lane 1 would have done by the end if there were no more to issue than was. */
+static uint64_t fair_share(const jn_run *r, const jn_early *e) {
+    uint64_t issuing = JN_ISSUE_COST * (uint64_t)r->of_schedule.n_pending;
+    return (r->of_schedule.pending_cost + (e->threads - 1) * issuing) / e->threads;
+}
+
+/* Another portion: of the first `most` of what is pending as much as the worker may have. */
+static janus_status go_on_giving(jn_run *r, uint32_t most) {
+    jn_of_schedule *s = &r->of_schedule;
+    jn_early *e = s->early;
+    uint64_t share = fair_share(r, e), cost = e->cost;
+    uint32_t n = 0, at = atomic_load_explicit(&e->portions, memory_order_relaxed);
+    jn_task *end = s->pending;
+    for (; n < most && cost + end->inst->row_cost <= share; end = end->next, n++)
+        cost += end->inst->row_cost;
+    if (n < enough(r) || at == PORTIONS)
+        return JANUS_OK;
+    jn_task **task = jn_realloc(e->task, ((size_t)e->n + n) * sizeof *task);
+    if (!task)
+        return JN_NO_MEMORY();
+    e->task = task;
+    if (!(e->portion[at].task = jn_alloc(n * sizeof *task)))
+        return JN_NO_MEMORY();
+    for (jn_task *t = s->pending; t != end; t = t->next) {
+        e->task[e->n++] = t;
+        give(e, t);
+    }
+    s->pending = end;
+    if (!end)
+        s->pending_tail = &s->pending;
+    publish(r, e);
+    return JANUS_OK;
+}
+
+janus_status jn_early_issued(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    if (!s->early) {
+        s->early_tasks = enough(r);
+        return s->n_pending < s->early_tasks ? JANUS_OK : start(r);
+    }
+    s->early_tasks = s->n_pending + LEVEL_TASKS; /* where there is too little yet */
+    return go_on_giving(r, s->n_pending - s->early->n);
+}
+
+janus_status jn_early_last(jn_run *r) {
+    jn_of_schedule *s = &r->of_schedule;
+    bool gives = s->early && s->early_at == 0;
+    s->early_at = UINT64_MAX;
+    return gives ? go_on_giving(r, s->n_pending - s->early->n - 1) : JANUS_OK;
+}
+
 uint32_t jn_early_count(const jn_early *e) { return e ? e->n : 0; }
+
+uint32_t jn_early_first(const jn_early *e) { return e ? e->first : 0; }
 
 uint32_t jn_early_tasks(const jn_early *e, jn_task **out) {
     if (e)

@@ -17,14 +17,21 @@ typedef struct jn_lane_tasks {
 /* Runs one lane's tasks; a failure stops the others. */
 void jn_lane_tasks_run(jn_lane_tasks *t);
 
-/* Gives all that is pending to a worker if that can be done; else nothing is given to one before
- * the next flush. */
-janus_status jn_early_start(jn_run *r);
+enum { JN_ISSUE_COST = 640 }; /* elements of work done while the host strand issues a task */
+
+/* Asked when a task was issued that may be given away, from early_at and early_tasks on.  Gives
+ * what is pending to a worker if that can be done, else nothing is given to one before the next
+ * flush; and more of it later. */
+janus_status jn_early_issued(jn_run *r);
+/* The last task that was issued may not be given away, nor what comes after it. */
+janus_status jn_early_last(jn_run *r);
 /* An error if the worker is lost, as in a forked child; nothing is early any more then. */
 janus_status jn_early_check(jn_run *r);
 /* How many of the tasks to be flushed, the first ones, a worker has; `e` may be NULL. */
 uint32_t jn_early_count(const jn_early *e);
-/* The same, and which. */
+/* How many of them it had when it started. */
+uint32_t jn_early_first(const jn_early *e);
+/* How many it has now, and which. */
 uint32_t jn_early_tasks(const jn_early *e, jn_task **out);
 /* How many lanes there can be: threads, as many as there were when it was started. */
 uint32_t jn_early_threads(const jn_early *e);

@@ -162,11 +162,14 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     *r->of_schedule.pending_tail = t;
     r->of_schedule.pending_tail = &t->next;
     r->of_schedule.pending_cost += t->inst->row_cost;
-    if (seg->n_accs || t->inst->wide)
-        r->of_schedule.early_at = UINT64_MAX;
     if (++r->of_schedule.n_pending >= FLUSH_AT)
         return jn_flush(r);
-    return r->of_schedule.pending_cost < r->of_schedule.early_at ? JANUS_OK : jn_early_start(r);
+    if (seg->n_accs || t->inst->wide)
+        return jn_early_last(r);
+    return r->of_schedule.pending_cost < r->of_schedule.early_at ||
+                   r->of_schedule.n_pending < r->of_schedule.early_tasks
+               ? JANUS_OK
+               : jn_early_issued(r);
 }
 
 /* Bytes of pending outputs that the run returns: a gradient of a large network, say. */
@@ -255,6 +258,7 @@ janus_status jn_flush(jn_run *r) {
     uint64_t cost = r->of_schedule.pending_cost;
     r->of_schedule.pending_cost = 0;
     r->of_schedule.early_at = jn_early_threshold(r);
+    r->of_schedule.early_tasks = 0;
     if (!n)
         return JANUS_OK;
     int64_t start = jn_run_clock();
@@ -268,7 +272,7 @@ janus_status jn_flush(jn_run *r) {
      * looked at again: from there on the lock is kept */
     bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
                   r->on->host && !r->containers;
-    if (JN_UNLIKELY(r->of_schedule.list != NULL) && cost >= LEAVE_COST)
+    if (JN_UNLIKELY(r->of_schedule.list != NULL) && cost >= LEAVE_COST && !given)
         r->of_schedule.list->spoiled = true;
     if (leaves)
         jn_run_leave(r);

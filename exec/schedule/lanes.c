@@ -29,7 +29,6 @@
 enum {
     HEAVY = 1 << 16,     /* elements of work of all tasks of a specialisation that make it heavy */
     LANE_COST = 1 << 17, /* elements of work that a lane should have */
-    ISSUE_COST = 2600,   /* elements of work done while the host strand issues a task */
     MAX_PHASES = 2 * 8   /* more are run better group by group */
 };
 
@@ -44,6 +43,7 @@ typedef struct jn_dealing {
     uint32_t n, lanes, phases;
     uint64_t wide;  /* cost of the tasks that lanes would slow down */
     uint32_t from;  /* the first ones are run, or a worker has them */
+    uint32_t first; /* so many of them when it started */
     bool early;     /* it has them: one component with what hangs on them */
     uint32_t given; /* the first one that it has */
     uint64_t early_cost;
@@ -166,7 +166,7 @@ static bool deal(dealing *d, uint32_t threads) {
     if (!sorted)
         qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
     if (d->early && d->given < d->from) {
-        uint64_t ahead = ISSUE_COST * (uint64_t)(d->n - d->from);
+        uint64_t ahead = JN_ISSUE_COST * (uint64_t)(d->n - d->first);
         lane[1] = d->cost[d->given] - (ahead < d->early_cost ? ahead : d->early_cost);
         total -= d->cost[d->given] - lane[1];
         d->lane[d->given] = 1;
@@ -321,6 +321,7 @@ janus_status jn_lanes_deal(jn_run *r, jn_window *w) {
                    .deps = w->deps,
                    .n = w->n,
                    .from = w->from,
+                   .first = jn_early_first(r->of_schedule.early),
                    .early = r->of_schedule.early};
     JN_TRY(find_lanes(d, threads, &found));
     if (!found && d->early) { /* too much hangs on what the worker has */

@@ -90,6 +90,7 @@ typedef struct jn_of_schedule {
     size_t flush_bytes;    /* of them start a flush */
     uint64_t pending_cost; /* elements of their work */
     uint64_t early_at;     /* the cost from which on a worker may start (exec/schedule/early.h) */
+    uint32_t early_tasks;  /* and how many tasks, or from which on it may get more */
     jn_early *early;       /* who has the first of the pending tasks, or NULL */
     JN_VEC(uint32_t) deps; /* of the pending tasks */
     jn_scratch scratch[JN_MAX_RANGES];

@@ -188,6 +188,94 @@ static void an_early_lane_gives_what_one_thread_gives(void) {
     janus_module_release(m);
 }
 
+/* The same trees without a gradient, of any depth, each round the first one again. */
+static const char rounds_text[] =
+    "  sub @round(%k: int, %sum: f32[], shared %depth: int, shared %e: f32[300,128], "
+    "shared %w: f32[128,128]) -> f32[] {\n"
+    "    %zero = int 0\n"
+    "    %h = invoke @tree(%depth, %zero, %e, %w)\n"
+    "    %squares = mul %h, %h\n"
+    "    %loss = sum %squares {dims=[0,1]}\n"
+    "    %total = add %sum, %loss\n"
+    "    return %total\n"
+    "  }\n"
+    "  sub @rounds(%n: int, %depth: int, %zero: f32[], %e: f32[300,128], %w: f32[128,128]) -> "
+    "f32[] "
+    "{\n"
+    "    %sum = foreach %n, @round(%zero, %depth, %e, %w)\n"
+    "    return %sum\n"
+    "  }\n"
+    "}\n";
+
+static janus_module *rounds_of(const janus_subgraph **loss) {
+    static char all[sizeof text + sizeof rounds_text];
+    size_t first = strlen(text) - 2; /* without its last brace */
+    janus_module *m;
+    memcpy(all, text, first);
+    memcpy(all + first, rounds_text, sizeof rounds_text);
+    if (janus_module_parse(all, strlen(all), "rounds", &m) != JANUS_OK) {
+        fprintf(stderr, "%s\n", janus_last_error()->message);
+        CU_FAIL_FATAL("the text is wrong");
+    }
+    OK(janus_module_freeze(m));
+    *loss = janus_module_find(m, "rounds");
+    return m;
+}
+
+static janus_status run_rounds(const janus_subgraph *loss, int64_t rounds, int64_t depth,
+                               float *out, janus_run_stats *stats) {
+    janus_tensor *zero = tensor(0, 0, 0, 0), *e = tensor(2, ROWS, H, 0.5),
+                 *w = tensor(2, H, H, 0.1);
+    janus_arg args[5] = {{.kind = JANUS_KIND_INT, .s.i = rounds},
+                         {.kind = JANUS_KIND_INT, .s.i = depth},
+                         {.kind = JANUS_KIND_TENSOR, .t = zero},
+                         {.kind = JANUS_KIND_TENSOR, .t = e},
+                         {.kind = JANUS_KIND_TENSOR, .t = w}},
+              result;
+    janus_run_options o = JANUS_RUN_OPTIONS_INIT;
+    *(float *)janus_tensor_data(zero) = 0;
+    janus_status st = janus_run(loss, args, 5, &o, &result, 1, stats);
+    if (st == JANUS_OK) {
+        *out = *(float *)janus_tensor_data(result.t);
+        janus_tensor_release(result.t);
+    }
+    janus_tensor_release(zero);
+    janus_tensor_release(e);
+    janus_tensor_release(w);
+    return st;
+}
+
+/* So many rounds over trees that it gets more than what it started with, and, where rounds are few
+ * and flat, starts with less: what it has follows from the tasks alone. */
+static void an_early_lane_gets_more(void) {
+    static const struct {
+        int64_t rounds, depth;
+        uint64_t least, most;
+    } given[] = {{13, 4, 100, 383}, {60, 4, 700, 1500}};
+    const janus_subgraph *loss = NULL;
+    janus_module *m = rounds_of(&loss);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        float alone = 0, found = 0;
+        janus_run_stats stats;
+        janus_set_num_threads(1);
+        OK(run_rounds(loss, given[i].rounds, given[i].depth, &alone, &stats));
+        CU_ASSERT_EQUAL(stats.early, 0);
+        janus_set_num_threads(2);
+        OK(run_rounds(loss, given[i].rounds, given[i].depth, &found, &stats));
+        CU_ASSERT(fabsf(found - alone) <= 1e-4f * fabsf(alone));
+        CU_ASSERT(stats.early >= given[i].least && stats.early <= given[i].most);
+        uint64_t early = stats.early;
+        for (int k = 0; k < 20; k++) { /* whatever the timing */
+            float again = 0;
+            OK(run_rounds(loss, given[i].rounds, given[i].depth, &again, &stats));
+            CU_ASSERT_EQUAL(memcmp(&again, &found, sizeof found), 0);
+            CU_ASSERT_EQUAL(stats.early, early);
+        }
+    }
+    janus_set_num_threads(0);
+    janus_module_release(m);
+}
+
 static void a_lane_that_fails_stops_the_run(void) {
     static outcome o;
     const janus_subgraph *step;
@@ -209,4 +297,5 @@ static void a_lane_that_fails_stops_the_run(void) {
 JN_TEST_MAIN("lanes", {"lanes give what one thread gives", lanes_give_what_one_thread_gives},
              {"an early lane gives what one thread gives",
               an_early_lane_gives_what_one_thread_gives},
+             {"an early lane gets more", an_early_lane_gets_more},
              {"a lane that fails stops the run", a_lane_that_fails_stops_the_run})
