@@ -31,7 +31,7 @@
 enum {
     EARLY_COST = 1 << 19, /* elements of work that are worth a start of their own */
     EARLY_TASKS = 384,    /* and tasks: fewer would run in small groups */
-    LEVEL_TASKS = 32,     /* so many of a level are enough */
+    LEVEL_TASKS = 32,     /* of a level, which are enough for a further portion */
     PORTIONS = 16
 };
 
@@ -136,7 +136,8 @@ static void give(jn_early *e, jn_task *t) {
     e->cost += t->inst->row_cost;
 }
 
-/* So many tasks are enough for a portion. */
+/* So many tasks are enough for a further portion, which is no more than a fair share.  The first
+ * is all that is pending: of a window that ends soon, of few tasks, it would be nearly all. */
 static uint32_t enough(const jn_run *r) {
     uint32_t levels = r->of_schedule.max_level + 1;
     return levels < EARLY_TASKS / LEVEL_TASKS ? levels * LEVEL_TASKS : EARLY_TASKS;
@@ -258,8 +259,8 @@ static janus_status go_on_giving(jn_run *r, uint32_t most) {
 janus_status jn_early_issued(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     if (!s->early) {
-        s->early_tasks = enough(r);
-        return s->n_pending < s->early_tasks ? JANUS_OK : start(r);
+        s->early_tasks = EARLY_TASKS;
+        return s->n_pending < EARLY_TASKS ? JANUS_OK : start(r);
     }
     s->early_tasks = s->n_pending + LEVEL_TASKS; /* where there is too little yet */
     return go_on_giving(r, s->n_pending - s->early->n);
