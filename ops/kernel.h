@@ -21,6 +21,12 @@ typedef struct jn_view {
     uint8_t dtype;
     bool contiguous; /* row-major without gaps */
 } jn_view;
+static inline int64_t jn_numel(const jn_view *v) {
+    int64_t n = 1;
+    for (int d = 0; d < v->rank; d++)
+        n *= v->dims[d];
+    return n;
+}
 
 enum {                       /* bits of *jn_kargs.flags */
        JN_KFLAG_INDEX = 1,   /* an index was out of range */

@@ -138,24 +138,18 @@ static const int64_t *dims_of(jn_replay *p, const jn_view *v) {
     return dims;
 }
 
-static size_t bytes_of(const jn_view *v) {
-    size_t bytes = jn_dtype_size((janus_dtype)v->dtype);
-    for (int d = 0; d < v->rank; d++)
-        bytes *= (size_t)v->dims[d];
-    return bytes;
-}
-
 /* What is kept of the arguments that are operand 1 of a call's rows. */
 static void keep(jn_replay *p, const jn_op *op, jn_kargs *k) {
     uint32_t rows = k->n_apart ? k->n_apart : 1, all = (uint32_t)k->n_in + k->n_out;
     const jn_view *v = &k->in[1];
+    size_t bytes = (size_t)jn_numel(v) * jn_dtype_size((janus_dtype)v->dtype);
     const void **kept = NULL;
     for (uint32_t r = 0; r < rows; r++) {
         const char *at = k->n_apart ? k->apart[r * all + 1] : v->data;
         uint32_t i = 0;
         while (i < p->n_args && !(p->arg[i].shape && p->arg[i].data == at))
             i++;
-        if (i == p->n_args || p->arg[i].shape->bytes != bytes_of(v))
+        if (i == p->n_args || p->arg[i].shape->bytes != bytes)
             continue;
         if (!kept && !(kept = jn_arena_zalloc(&p->arena, rows * sizeof *kept)))
             break;

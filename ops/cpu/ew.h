@@ -25,13 +25,6 @@ static inline size_t jn_elem_size(int dtype) {
     return size[dtype];
 }
 
-static inline int64_t jn_numel(const jn_view *v) {
-    int64_t n = 1;
-    for (int d = 0; d < v->rank; d++)
-        n *= v->dims[d];
-    return n;
-}
-
 /* `in` is laid out exactly as the result, apart from dims of 1 in front. */
 static inline bool jn_ew_plain(const jn_view *in, const jn_view *out) {
     int lead = out->rank - in->rank;

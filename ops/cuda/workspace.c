@@ -6,10 +6,7 @@
 #include "ops/op_ids.h"
 
 static int64_t bytes_of(const jn_view *v) {
-    int64_t n = v->dtype == JANUS_F64 ? 8 : v->dtype == JANUS_F32 ? 4 : 2;
-    for (int i = 0; i < v->rank; i++)
-        n *= v->dims[i];
-    return n;
+    return jn_numel(v) * (v->dtype == JANUS_F64 ? 8 : v->dtype == JANUS_F32 ? 4 : 2);
 }
 
 size_t jn_cuda_workspace(const jn_sig *sig) {
@@ -46,12 +43,8 @@ size_t jn_cuda_workspace(const jn_sig *sig) {
         return jn_cuda_pair_workspace(sig);
     case JN_OP_ID_matmul:
     case JN_OP_ID_linear:
-    case JN_OP_ID_outer: {
-        int64_t n = 1;
-        for (int i = 0; i < sig->out[0].rank; i++)
-            n *= sig->out[0].dims[i];
-        return jn_cuda_gemm_workspace(n);
-    }
+    case JN_OP_ID_outer:
+        return jn_cuda_gemm_workspace(jn_numel(&sig->out[0]));
     case JN_OP_ID_conv2d:
     case JN_OP_ID_conv2d_input_grad:
     case JN_OP_ID_conv2d_weight_grad:

@@ -40,13 +40,6 @@ void jn_store_i(const jn_view *v, int64_t o, int64_t i);
 /* Copies an element of the same or another dtype, exactly where possible. */
 void jn_copy_element(const jn_view *dst, int64_t to, const jn_view *src, int64_t from);
 
-static inline int64_t jn_numel(const jn_view *v) {
-    int64_t n = 1;
-    for (int i = 0; i < v->rank; i++)
-        n *= v->dims[i];
-    return n;
-}
-
 /* Offset of index `idx` (rank entries). */
 static inline int64_t jn_offset(const jn_view *v, const int64_t *idx) {
     int64_t o = 0;
