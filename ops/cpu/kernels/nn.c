@@ -298,6 +298,19 @@ static void channel_moments(const planes *p, int64_t c, moments *of, double *mea
     *var = m2 / ((double)p->n * (double)p->m);
 }
 
+/* y = (x - mean) * scale + shift of a channel. */
+typedef struct channel_norm {
+    double mean, scale, shift;
+} channel_norm;
+
+/* Stores what a gradient needs of them. */
+static channel_norm norm_of(const jn_kargs *k, int64_t c, double mean, double var) {
+    double invstd = 1 / sqrt(var + ((const janus_batch_norm_attrs *)k->attrs)->eps);
+    store(&k->out[1], c, mean);
+    store(&k->out[2], c, invstd);
+    return (channel_norm){mean, invstd * param(k, 1, c, 1), param(k, 2, c, 0)};
+}
+
 static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
     const planes *p = arg;
     const jn_kargs *k = p->k;
@@ -314,14 +327,12 @@ static void batch_norm_range(void *arg, int64_t begin, int64_t end) {
         double mean = param(k, 3, c, 0), var = param(k, 4, c, 1);
         if (a->training)
             channel_moments(p, c, of, &mean, &var);
-        double invstd = 1 / sqrt(var + a->eps);
-        store(&k->out[1], c, mean);
-        store(&k->out[2], c, invstd);
+        channel_norm f = norm_of(k, c, mean, var);
         for (int64_t i = 0; i < p->n; i++) {
             size_t at = (size_t)(i * p->c + c) * p->bytes;
             jn_isa.scale_shift[p->dtype]((const char *)k->in[0].data + at,
-                                         (char *)k->out[0].data + at, p->m, mean,
-                                         invstd * param(k, 1, c, 1), param(k, 2, c, 0));
+                                         (char *)k->out[0].data + at, p->m, f.mean, f.scale,
+                                         f.shift);
         }
     }
     if (of != stack)
@@ -415,11 +426,8 @@ static void small_range(void *arg, int64_t begin, int64_t end) {
         together(p, 0, c, &x);
         if (a->training)
             var = jn_isa.moments[p->dtype](&x, n, &mean) / (double)n;
-        double invstd = 1 / sqrt(var + a->eps);
-        store(&k->out[1], c, mean);
-        store(&k->out[2], c, invstd);
-        jn_isa.scale_shift[p->dtype](&x, &y, n, mean, invstd * param(k, 1, c, 1),
-                                     param(k, 2, c, 0));
+        channel_norm f = norm_of(k, c, mean, var);
+        jn_isa.scale_shift[p->dtype](&x, &y, n, f.mean, f.scale, f.shift);
         apart(p, c, &y);
     }
 }
