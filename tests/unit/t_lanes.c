@@ -245,8 +245,8 @@ static janus_status run_rounds(const janus_subgraph *loss, int64_t rounds, int64
     return st;
 }
 
-/* So many rounds over trees that it gets more than what it started with, and, where rounds are few
- * and flat, starts with less: what it has follows from the tasks alone. */
+/* Few rounds over trees, of which it has what it started with, and so many that it gets more: what
+ * it has follows from the tasks alone. */
 static void an_early_lane_gets_more(void) {
     static const struct {
         int64_t rounds, depth;

@@ -92,7 +92,7 @@ static void patches(const few *f, float *images, float *rows, bool add) {
 }
 
 /* [n][o][positions] as [n * positions][o], or back; or as [o][n * positions]. */
-static void turn(const few *f, float *images, float *rows, bool back) {
+static void transpose(const few *f, float *images, float *rows, bool back) {
     int64_t o = f->s->o, p = f->positions;
     for (int64_t n = 0; n < f->s->n; n++, images += o * p, rows += o * p)
         for (int64_t i = 0; i < p; i++)
@@ -128,7 +128,7 @@ static void forward(const few *f, const jn_conv_call *call, float *p, float *y, 
     for (int64_t i = 0; call->b && i < all; i++)
         memcpy(y + i * o, call->b, (size_t)o * sizeof *y);
     jn_gemm(JANUS_F32, &g, par);
-    turn(f, (float *)(uintptr_t)call->y, y, true);
+    transpose(f, (float *)(uintptr_t)call->y, y, true);
 }
 
 static void input(const few *f, const jn_conv_call *call, float *p, float *y, const jn_par *par) {
@@ -146,7 +146,7 @@ static void input(const few *f, const jn_conv_call *call, float *p, float *y, co
                       .b_col = 1,
                       .c = p,
                       .ldc = f->depth};
-    turn(f, (float *)(uintptr_t)call->y, y, false);
+    transpose(f, (float *)(uintptr_t)call->y, y, false);
     jn_gemm(JANUS_F32, &g, par);
     memset(dx, 0, (size_t)(s->n * s->c * s->h * s->w) * sizeof *dx);
     patches(f, dx, p, true);

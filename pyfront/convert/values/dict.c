@@ -105,8 +105,7 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
         jcv_by_identity(c, key->py, key->src);
         return key->py;
     }
-    if (key->kind ==
-        AV_TUPLE) { /* what it is made of here: no objects of the program, nor tensors */
+    if (key->kind == AV_TUPLE) { /* of constants: no objects of the program, nor tensors */
         PyObject *o = jcv_const_object(c, key);
         if (o)
             return o;
