@@ -61,6 +61,8 @@ noinst_HEADERS += \
 EXTRA_DIST += graph/draw/viewer.html
 BUILT_SOURCES += graph/draw/viewer_page.inc
 CLEANFILES += graph/draw/viewer_page.inc
+# BUILT_SOURCES come before `all` alone, and any target may be asked for first.
+graph/draw/html.lo: graph/draw/viewer_page.inc
 graph/draw/viewer_page.inc: graph/draw/viewer.html
 	@$(MKDIR_P) graph/draw
 	$(AM_V_GEN)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n",/' $(srcdir)/graph/draw/viewer.html > $@.part && mv $@.part $@
