@@ -9,6 +9,7 @@ out), the same exceptions.  Places and uses only read, so both can be called one
 """
 import importlib.util
 import math
+import os
 import types
 
 import janus
@@ -286,7 +287,10 @@ def difference(want, got, known, depth=0):
 
 def outcome(call, *args):
     try:
-        return call(*args)
+        result = call(*args)
+        if os.environ.get("JANUS_DEVICE") == "cuda":
+            janus.cuda.synchronize()  # which reports what went wrong on the device
+        return result
     except Exception as e:  # the exception is what is compared
         return e
 
