@@ -2,37 +2,22 @@
 """What a test counts must not depend on how fast the machine is.
 
 JANUS_LIGHT_TESTS=1 leaves out most of what is generated: scripts/check.sh runs everything with gcc, and elsewhere
-(sanitizers, other compilers and interpreters) each program once and a fifth of the generated tests.  JANUS_LIGHT_TESTS=2
+(sanitizers, other compilers and interpreters) each program once and a fifth of what a file generates.  JANUS_LIGHT_TESTS=2
 leaves a twentieth of each file: what a source distribution has to be asked.  JANUS_SHARE=I/N leaves the tests I, I + N,
 I + 2 N, ... of what is left: tests/pytest.sh runs N processes side by side.
 """
 
+import collections
 import gc
+import itertools
 import os
 
 import pytest
 
 os.environ.setdefault("JANUS_MEASURE", "0")
 
-# Files whose tests are parts of one large generated set.
-GENERATED = (
-    "test_allocations",
-    "test_arguments",
-    "test_attributes",
-    "test_deferred_programs",
-    "test_generated",
-    "test_iterators",
-    "test_ladder",
-    "test_mutations",
-    "test_programs",
-    "test_region_barriers",
-    "test_region_boundary",
-    "test_slots",
-    "test_stores",
-    "test_strides",
-    "test_torch",
-    "test_values",
-)
+# A file with more tests than these generates them, and each of them shows the class that it is a sample of.
+MANY = 40
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,17 +27,26 @@ def small_heap():
     gc.freeze()
 
 
+def once(name, ways):
+    """Whether this is the way in which a program runs: compared now and then, fast and exact numerics by turns."""
+    if "-never]" in name or "-always]" in name:
+        return False
+    way = next(ways)
+    return way % 2 == way // 2 % 2
+
+
 def pytest_collection_modifyitems(config, items):
-    kept, left_out, seen = [], [], {}
+    kept, left_out, seen, ways = [], [], {}, itertools.count()
     how = os.environ.get("JANUS_LIGHT_TESTS")
+    files = collections.Counter(item.path for item in items)
     for item in items if how in ("1", "2") else ():
-        name = item.path.stem
-        seen[name] = seen.get(name, 0) + 1
-        if name == "test_diff":
-            light = "-never]" not in item.name and "-always]" not in item.name
+        n = seen[item.path] = seen.get(item.path, 0) + 1
+        if how == "2":
+            light = n % 20 == 1
+        elif item.path.stem == "test_diff":
+            light = once(item.name, ways)
         else:
-            light = name not in GENERATED or seen[name] % 5 == 1
-        light = light if how == "1" else seen[name] % 20 == 1
+            light = files[item.path] <= MANY or n % 5 == 1
         (kept if light else left_out).append(item)
     if how in ("1", "2"):
         items[:] = kept

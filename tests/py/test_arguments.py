@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import sys
 
+from shares import EACH
+
 HERE = pathlib.Path(__file__).parent
 PARTS = 13
 # Sizes that no memory has are a MemoryError under sanitizers, too.
@@ -20,9 +22,9 @@ def run(*options):
 
 
 def test_arguments():
-    done = run("--part", f"7/{PARTS}")
+    done = run("--part", f"7/{PARTS * EACH}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.split()[-7]) > 1000, done.stdout
+    assert int(done.stdout.split()[-7]) > 1000 // EACH, done.stdout
 
 
 def test_a_difference_is_found():

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import janus
+from shares import share
 from texts import code_of
 
 EXITS = ["break", "continue", "return ('r', out)", "pass"]
@@ -34,7 +35,7 @@ def source(outer, inner, where, exits, test):
 @pytest.mark.parametrize("inner", LOOPS)
 @pytest.mark.parametrize("test", ["{v} == at", "x.sum() > {v}", "True"])
 def test_exits(outer, inner, test):
-    for exits in itertools.product(EXITS, EXITS, EXITS):
+    for exits in share(itertools.product(EXITS, EXITS, EXITS)):
         text = source(outer, inner, None, exits, test)
         code = code_of(text)
 

@@ -9,6 +9,7 @@ import operator
 import pytest
 
 import janus
+from shares import EACH, share
 from texts import names_of
 
 ARGS = ("n", "2", "'s'", "u", "x", "L", "LL", "[LL]", "D", "[1, 2]")
@@ -247,7 +248,7 @@ def compared(texts):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_calls(form):
-    assert compared((form.format(call), made) for call in CALLS for made in LISTS) > 200
+    assert compared((form.format(call), made) for call in share(CALLS) for made in LISTS) > 200 // EACH
 
 
 def functions():
@@ -260,4 +261,4 @@ def test_functions_of_operator():
         for n in (1, 2):
             texts += [(f"r = operator.{name}({', '.join(args)})", LISTS[0]) for args in itertools.product(ARGS, repeat=n)]
     texts += [(f"r = operator.setitem({of}, {at}, {v})", LISTS[0]) for of in ("L", "LL", "D", "[LL]") for at in ("0", "n", "a") for v in ARGS]
-    assert compared(texts) > 300
+    assert compared(share(texts)) > 300 // EACH

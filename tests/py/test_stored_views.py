@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 import janus
+from shares import EACH, share
 from texts import names_of
 
 
@@ -77,11 +78,11 @@ def run(f, seed):
 @pytest.mark.parametrize("first", range(0, 160, 40))
 def test_who_shares_memory(first):
     graphs = 0
-    for seed in range(first, first + 40):
+    for seed in share(range(first, first + 40)):
         text = program(random.Random(seed))
         f = names_of(text, janus=janus)["f"]
         g = janus.function(f, verify="never", measure=False)
         for i in range(24):
             assert run(f, i) == run(g, i), text
         graphs += g.stats()["graph"] > 3
-    assert graphs >= 10
+    assert graphs >= 10 // EACH

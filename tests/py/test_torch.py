@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "torch"))
 import expected  # noqa: E402
 import run  # noqa: E402
 
+from shares import EACH, share  # noqa: E402
+
 WANT = expected.read()
 KNOWN = expected.deliberate()
 PARTS = 16
@@ -20,7 +22,7 @@ PARTS = 16
 def test_as_pytorch(part):
     """No result, gradient, dtype, shape or refusal differs unless it is listed."""
     library, differences, compared = run.library("janus"), [], 0
-    for case in expected.cases()[part::PARTS]:
+    for case in share(expected.cases()[part::PARTS]):
         want = WANT.get(expected.key(case.name))
         assert want is not None, f"{case.name} is not in {expected.FILE.name}: compare.py --snapshot"
         got, message = run.run(library, case)
@@ -28,4 +30,4 @@ def test_as_pytorch(part):
         compared += 1
         if why and run.silent(why) and case.name not in KNOWN:
             differences.append(f"{case.name}: {why} {message[:100]}")
-    assert compared > 500 and not differences, "\n".join(differences[:50])
+    assert compared > 500 // EACH and not differences, "\n".join(differences[:50])

@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import janus  # noqa: E402
 from diff import generated_run  # noqa: E402
+from shares import EACH, share  # noqa: E402
 
 ITERATORS = {
     "list": "l", "iter": "iter(l)", "enumerate": "enumerate(l)", "zip": "zip(l, l)", "zip of two": "zip(l, m)",
@@ -86,7 +87,7 @@ def observe(f):
 
 @pytest.mark.parametrize("use", list(USES))
 def test_use(use, tmp_path):
-    texts = [text for pair in itertools.product(ITERATORS, CHANGES) if ends(text := program(*pair, use))]
+    texts = [text for pair in share(itertools.product(ITERATORS, CHANGES)) if ends(text := program(*pair, use))]
     module = generated_run.load("\n\n".join(t.replace("def f(", f"def f{i}(") for i, t in enumerate(texts)), tmp_path, "iterators")
     graphs, wrong = 0, []
     for i, text in enumerate(texts):
@@ -97,4 +98,4 @@ def test_use(use, tmp_path):
             wrong.append(f"{text}\nundecorated {want}\ndecorated   {got}")
         graphs += step.stats()["graph"] > 0
     assert not wrong, f"{len(wrong)} of {len(texts)}: " + "\n".join(wrong[:5])
-    assert graphs > (20 if use not in NEVER else -1), (graphs, len(texts))
+    assert graphs > (20 // EACH if use not in NEVER else -1), (graphs, len(texts))
