@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs what the tests need and runs them. The last line printed is `N passed, N failed`.
-#   scripts/check.sh          gcc: unit, conformance, Python and differential tests, of generated ones a
-#                             fifth; the C tests with AddressSanitizer and UndefinedBehaviorSanitizer
+#   scripts/check.sh          gcc: unit, conformance, Python and differential tests, of each file's a
+#                             twentieth; the C tests with AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/check.sh --all    all of these, the Python tests with these sanitizers, clang, ThreadSanitizer,
 #                             distcheck, every Python, pip, lint, type stubs and API reference, CUDA
 #                             sources where nvcc is found, and a sample of CPython's own tests with
 #                             every function decorated
-#   scripts/check.sh --slow   what takes too long for every change: more of the Python tests with clang
-#                             and every Python; the CUDA sources for sm_80 to
+#   scripts/check.sh --slow   what takes too long for every change: more of the Python tests with the
+#                             sanitizers, clang and every Python; the CUDA sources for sm_80 to
 #                             sm_90, without warnings and with a table of registers and spills; the
 #                             differential programs on the emulated device in all ways; CPython's
 #                             own tests of 180 modules and parts of the language, decorated;
@@ -31,7 +31,7 @@ light=1 quick=
 case $1 in
 '') quick=1 ;;
 --all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' light=2 ;;
---slow) steps='clang pythons archs emulated stdlib_all allocations fuzz wheels deb' ;;
+--slow) steps='asanpy clang pythons archs emulated stdlib_all allocations fuzz wheels deb' ;;
 --only)
   shift
   steps=$*
@@ -182,6 +182,7 @@ step_stdlib_all() {
 
 step_asan() {
   export JANUS_FUZZ_SECONDS=60
+  [ -z "$quick" ] || JANUS_FUZZ_SECONDS=10
   build_and_test asan CC="${ccache}gcc" --enable-asan --enable-ubsan --without-python --without-cuda \
     CFLAGS="-O1 -g"
   unset JANUS_FUZZ_SECONDS
@@ -466,9 +467,8 @@ for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
   # Generated tests run as a whole in one build; tests/py/conftest.py says what the others leave out.
   case $step in
-  gcc) if [ -n "$quick" ]; then export JANUS_LIGHT_TESTS=1; else unset JANUS_LIGHT_TESTS; fi ;;
-  asanpy) export JANUS_LIGHT_TESTS=1 ;;
-  clang | pythons) export JANUS_LIGHT_TESTS=$light ;; # a twentieth of each file where all steps have 90 minutes
+  gcc) if [ -n "$quick" ]; then export JANUS_LIGHT_TESTS=2; else unset JANUS_LIGHT_TESTS; fi ;;
+  asanpy | clang | pythons) export JANUS_LIGHT_TESTS=$light ;; # a twentieth of each file where all steps have 90 minutes
   distcheck) export JANUS_LIGHT_TESTS=2 ;;
   *) unset JANUS_LIGHT_TESTS ;;
   esac
