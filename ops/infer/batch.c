@@ -230,13 +230,23 @@ RULE(matmul) {
 }
 
 /* A loss per row: kernels know the flag. */
-RULE(loss) {
-    UNUSED;
+static const jn_op *loss_of_rows(const jn_sig *s, const bool *rowed, void *attrs) {
     int64_t *reduction = attr_at(s->op, attrs, "reduction");
     if (!reduction || !all_rowed(s, rowed))
         return NULL;
     *reduction |= JN_REDUCTION_ROWS;
     return s->op;
+}
+RULE(loss) {
+    UNUSED;
+    return loss_of_rows(s, rowed, attrs);
+}
+
+/* A sum of losses hands one number on to all of them: kernels tell it by its having no dims. */
+RULE(loss_grad) {
+    UNUSED;
+    bool with[] = {true, rowed[1], s->n_in > 2 && rowed[2]};
+    return loss_of_rows(s, s->in[0].rank == 0 ? with : rowed, attrs);
 }
 
 /* The gradients of weight and bias of each row by itself; a weight of each row is nothing kernels

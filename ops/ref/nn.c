@@ -279,7 +279,7 @@ SELECT(log_softmax)
 SELECT(softmax_grad)
 SELECT(log_softmax_grad)
 
-/* The losses, where batch rules ask for one per row. */
+/* The losses, where batch rules ask for one per row; a cotangent without dims is that of all. */
 #define SELECT_ROWS(name, rowed)                                                                   \
     static void rows_##name(const jn_kargs *k) {                                                   \
         janus_##name##_attrs a = *(const janus_##name##_attrs *)k->attrs;                          \
@@ -288,7 +288,7 @@ SELECT(log_softmax_grad)
             return;                                                                                \
         }                                                                                          \
         a.reduction &= ~(int64_t)JN_REDUCTION_ROWS;                                                \
-        jn_each_row(k, &a, rowed, k_##name);                                                       \
+        jn_each_row(k, &a, k->in[0].rank == 0 ? (rowed) & ~1U : (rowed), k_##name);                \
     }                                                                                              \
     jn_kernel_fn jn_ref_##name(const jn_sig *sig) {                                                \
         (void)sig;                                                                                 \

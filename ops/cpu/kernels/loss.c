@@ -174,7 +174,7 @@ static double sample_dy(const classes *c, int64_t i) {
     if (c->reduction == JN_REDUCTION_NONE)
         return load(c->dy, i);
     int64_t group = i / c->group;
-    double g = load(c->dy, group);
+    double g = load(c->dy, c->dy->rank == 0 ? 0 : group); /* one for all groups, or each its own */
     return c->reduction == JN_REDUCTION_MEAN ? g / (double)c->valid[group] : g;
 }
 
