@@ -16,6 +16,8 @@ enum {
     MAX_OPS = 8192,   /* of a capture */
     MAX_SEEN = 64,    /* flushes remembered */
     REST = 64,        /* times that a flush that was refused runs before the next attempt */
+    SOON = 8,         /* others between two runs of a flush that will soon come again ... */
+    SELDOM = 16,      /* ... and how often one that will not has to come before it is captured */
     COPY_OUTPUTS = 16 /* small outputs that are copied out instead of held */
 };
 
@@ -168,10 +170,12 @@ static janus_status make_key(flush *f, bool *fits) {
     return ok ? JANUS_OK : JN_NO_MEMORY();
 }
 
-static seen **find_seen(jn_schedule *s, const flush *f) {
+/* *others: how many came since it came last. */
+static seen **find_seen(jn_schedule *s, const flush *f, uint32_t *others) {
     seen **at = &s->first;
-    while (*at && !((*at)->n_key == f->key.n && (*at)->n_ext == f->ext.n &&
-                    memcmp((*at)->key, f->key.data, f->key.n * sizeof(uint64_t)) == 0))
+    for (*others = 0; *at && !((*at)->n_key == f->key.n && (*at)->n_ext == f->ext.n &&
+                               memcmp((*at)->key, f->key.data, f->key.n * sizeof(uint64_t)) == 0);
+         ++*others)
         at = &(*at)->next;
     return at;
 }
@@ -206,12 +210,16 @@ static janus_status remember(jn_schedule *s, const flush *f) {
     return JANUS_OK;
 }
 
-/* Whether the flush has come before and is worth an attempt; marks what has moved since. */
+/* Whether the flush has come before and is worth an attempt; marks what has moved since.  A capture
+ * takes as long as about ten runs and keeps its memory: of flushes that come in turns, as batches
+ * of trees do, one is captured when it has come about as often as that, so that what is lost is at
+ * most what would have been lost by knowing better. */
 static janus_status look_up(flush *f, bool *known) {
     jn_schedule *s = f->s;
     janus_status st = JANUS_OK;
     pthread_mutex_lock(&s->lock);
-    seen **at = find_seen(s, f), *p = *at;
+    uint32_t others;
+    seen **at = find_seen(s, f, &others), *p = *at;
     *known = false;
     if (!p) {
         st = remember(s, f);
@@ -223,7 +231,8 @@ static janus_status look_up(flush *f, bool *known) {
             p->moves[i] |= p->addr[i] != f->ext.data[i].data;
             f->ext.data[i].moves = p->moves[i];
         }
-        *known = p->rest == 0;
+        p->times++;
+        *known = p->rest == 0 && (others < SOON || p->times >= SELDOM);
         if (p->rest)
             p->rest--;
     }
@@ -234,7 +243,8 @@ static janus_status look_up(flush *f, bool *known) {
 static void refuse(flush *f) {
     jn_branch_refuse(f->task, f->n, false);
     pthread_mutex_lock(&f->s->lock);
-    seen *p = *find_seen(f->s, f);
+    uint32_t others;
+    seen *p = *find_seen(f->s, f, &others);
     if (p)
         p->rest = REST;
     f->s->stats.refused++;

@@ -435,6 +435,20 @@ assert janus.cuda.graph_stats()["busy"], janus.cuda.graph_stats()
 """)
 
 
+def test_what_comes_in_turns_is_captured_late(on_device):
+    """A capture takes as long as several runs; flushes of many shapes may never come again as often."""
+    on_device("""
+f = janus.function(lambda x: (x.tanh() * x.exp() + x.sin()).sum(), measure=False)
+made = []
+for i in range(20):
+    for n in range(12):
+        x = janus.randn(10 + n).cuda()
+        close(f(x), (x.tanh() * x.exp() + x.sin()).sum())
+    made.append(janus.cuda.graph_stats()["captures"])
+assert made[9] == 0 and made[-1] == 12, made
+""")
+
+
 def test_captured_errors_are_found(on_device):
     on_device("""
 w = janus.randn(10, 4).cuda()
