@@ -73,13 +73,14 @@ static __global__ void __launch_bounds__(1024) add_columns(F f, column_plan q, C
                 for (int k = 0; k < N; k++)
                     sum[k] = wrapping_add(sum[k], v[u][k]);
         }
-        if (r < end) {
+        if (r < end) { /* fewer rows are left than are read at once */
+            int left = (int)((end - r + lanes - 1) / lanes);
             C v[F::together][N];
             JN_UNROLL
             for (int u = 0; u < F::together; u++) {
                 for (int k = 0; k < N; k++)
                     v[u][k] = 0;
-                if (r + u * lanes < end)
+                if (u < left)
                     f.read(at, r + u * lanes, v[u]);
             }
             JN_UNROLL

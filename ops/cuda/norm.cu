@@ -116,10 +116,10 @@ static __device__ __forceinline__ void four_params(float (&v)[4], const char *p,
             v[k] = fetch(x.v, k, dtype);
         return;
     }
-    for (int k = 0; k < 4; k++) {
-        e = element_of(r, 4 * i + k);
-        v[k] = p && e < r.n ? fetch((const S *)p, e * s, dtype) : otherwise;
-    }
+    unsigned step = element_of(r, 4 * i + 1) - e;
+    i64 at = e * s, by = step * s;
+    for (int k = 0; k < 4; k++, e += step, at += by)
+        v[k] = p && e < r.n ? fetch((const S *)p, at, dtype) : otherwise;
 }
 
 template <int Q, class S>
@@ -230,7 +230,7 @@ static bool in_registers(jn_dev_exec *e, const norm_args &a, bool grad) {
 /* Gradients of layer_norm's weight and bias, position by position, of each batch by itself; columns
  * are the positions of all batches.  S: how x and dy are stored, M: mean and invstd. */
 template <class C, class S, class M> struct position_columns {
-    enum { together = 8 };
+    enum { together = sizeof(C) == sizeof(float) && sizeof(M) == sizeof(float) ? 8 : 4 };
     const S *x, *dy;
     const M *mean, *invstd;
     i64 mean_s, invstd_s, inner, each; /* each: rows of a batch */
