@@ -319,7 +319,7 @@ if [ -n "$python" ] && "$python" -c 'import pytest' 2>/dev/null; then
   JANUS_DEVICE=cuda
   export JANUS_DEVICE
   # shellcheck disable=SC2086
-  check differential 150 ./run "$python" -m pytest $many -q --tb=line -p no:cacheprovider -k "$slow" \
+  check differential 240 ./run "$python" -m pytest $many -q --tb=line -p no:cacheprovider -k "$slow" \
     "$root/tests/py/diff"
   unset JANUS_DEVICE
 elif [ -n "$python" ]; then
@@ -336,7 +336,8 @@ elif [ -n "$sanitizer" ]; then
   check racecheck-softmax 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda softmax
   check racecheck-matmul 30 "$sanitizer" --tool racecheck --error-exitcode 9 "$program" cuda matmul
   check memcheck 60 "$sanitizer" --tool memcheck --error-exitcode 9 "$program" cuda
-  check initcheck 60 "$sanitizer" --tool initcheck --error-exitcode 9 "$program" cuda
+  # kernels of cuDNN read what they have not written of the workspace (nhwcToNchwKernel, f16 and bf16)
+  check initcheck 60 "$sanitizer" --tool initcheck --kernel-name-exclude kns=cudnn --error-exitcode 9 "$program" cuda
   check synccheck 60 "$sanitizer" --tool synccheck --error-exitcode 9 "$program" cuda
   partial=
 else

@@ -235,6 +235,8 @@ def main():
                 copy(answer, serve_configuration, module, system, told["open"], threads)
             else:  # a copy that failed is closed already
                 answer(closed=True)
+    except BrokenPipeError:
+        pass  # who asked has gone
     except Exception as problem:
         answer(**error(problem))
         raise
