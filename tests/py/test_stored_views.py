@@ -85,4 +85,4 @@ def test_who_shares_memory(first):
         for i in range(24):
             assert run(f, i) == run(g, i), text
         graphs += g.stats()["graph"] > 3
-    assert graphs >= 10 // EACH
+    assert graphs >= max(10 // EACH, 1)
