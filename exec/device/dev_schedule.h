@@ -40,9 +40,10 @@ typedef struct jn_seen {
     uint64_t *key;
     size_t n_key;
     uint32_t n_ext;
-    char **addr;          /* where its memory from outside was last */
-    bool *moves;          /* it has been elsewhere before */
-    uint32_t rest, times; /* that it runs before the next attempt; that it came again */
+    char **addr;    /* where its memory from outside was last */
+    bool *moves;    /* it has been elsewhere before */
+    uint32_t rest;  /* times that it runs before the next attempt */
+    uint32_t times; /* that it came again */
     const struct jn_planset *owner;
 } jn_seen;
 
