@@ -2,16 +2,22 @@
 /*
  * The short way through the guards of a call whose modules have not changed.
  *
- * What is read from the dict of a module, or from a dict found there, is the same as long as the
- * dict is: CPython gives every state of every dict a version of its own.  After all guards held,
- * the values found are kept with these versions; the next time one comparison a dict stands for all
- * reads of it.  So it is with the dicts of globals; where one has changed, as a program's own does
- * at every statement outside of functions, its names are read again.  Versions of types are looked
- * at again.  Leaves among the tensors found are of the same shape as long as jpy_tensor_epoch
- * stands: then their class and flags are all that is looked at, and `known` says so to who binds
- * them.
+ * After all guards held, the words of memory are written down that say so: of a module or a dict
+ * found on the way its version, since CPython gives every state of every dict a version of its own
+ * and one comparison stands for all reads of it; of a function its code, globals, defaults and
+ * closure; what cells, tuples and lists hold where that is a function, a module or the like; the
+ * class of an object.  The next time all of them are compared in one go, and nothing is read by
+ * name.  They are in path order: what has a word is alive once the words before it hold.
  *
- * Values are borrowed: a dict that is as it was still holds them.  The structure epoch of modules
+ * An object found by its address alone may be another one at the same place.  So everything that
+ * was asked of it has a word, too, or it is checked again; a version is never given twice.
+ *
+ * Dicts of globals change at every statement outside of functions: then their names are read again.
+ * Versions of types are looked at again.  Leaves among the tensors that a dict holds are of the
+ * same shape as long as jpy_tensor_epoch stands: then their class and flags are all that is looked
+ * at, and `known` says so to who binds them.
+ *
+ * Values are borrowed: what holds them is as it was.  The structure epoch of modules
  * (methods/module_base.c) would be one comparison for all, but does not see `module.__dict__[...] =
  * x`. From CPython 3.13 on versions of dicts are not to be relied on: there this file does nothing.
  */
@@ -20,33 +26,120 @@
 #include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
-#if PY_VERSION_HEX < 0x030d0000
+#if PY_VERSION_HEX < 0x030d0000 && UINTPTR_MAX == UINT64_MAX
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static uint64_t version_of(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
 
-/* The dict that reads of `parent` go to; NULL: another kind of object. */
-static PyObject *dict_read(const jpy_src *s, PyObject *parent) {
+/* Numbers and tensors: read each time, where no dict says that they are as they were. */
+enum { OFTEN = JPY_CHECK_CONST | JPY_CHECK_TENSOR | JPY_CHECK_INT | JPY_CHECK_FLOAT };
+
+/* What is known of a source while the words are written. */
+typedef struct learning {
+    jpy_guards *g;
+    PyObject *const *slots;
+    struct known {
+        bool covered;  /* it is not read again */
+        bool of_call;  /* it comes from an argument */
+        bool classed;  /* its class cannot change, or has a word */
+        bool shaped;   /* there are words for its class, or its version */
+        uint32_t rest; /* its place in fast.rest */
+    } * known;
+    unsigned n_covered;
+} learning;
+
+static bool word(jpy_fast *f, const void *at, uint64_t is) {
+    return jn_vec_push(&f->words, ((jpy_fast_word){at, is}));
+}
+
+static bool pointer(jpy_fast *f, PyObject *const *at) { return word(f, at, (uintptr_t)*at); }
+
+/* A word for the class of the value in `slot`; once. */
+static bool class_word(learning *l, uint32_t slot) {
+    PyObject *o = l->slots[slot];
+    bool has = l->known[slot].classed;
+    l->known[slot].classed = true;
+    return has || word(&l->g->fast, &o->ob_type, (uintptr_t)Py_TYPE(o));
+}
+
+/* Words for what all reads of the value in `slot` go by; once. */
+static bool shape(learning *l, uint32_t slot) {
+    jpy_fast *f = &l->g->fast;
+    PyObject *o = l->slots[slot];
+    if (l->known[slot].shaped)
+        return true;
+    l->known[slot].shaped = true;
+    if (!l->known[slot].covered)
+        f->rest.data[l->known[slot].rest].anchor = true;
+    if (!class_word(l, slot))
+        return false;
+    if (PyDict_CheckExact(o))
+        return word(f, &((PyDictObject *)o)->ma_version_tag, version_of(o));
+    if (PyList_CheckExact(o) &&
+        !word(f, &((PyListObject *)o)->ob_item, (uintptr_t)((PyListObject *)o)->ob_item))
+        return false;
+    if (PyList_CheckExact(o) || PyTuple_Check(o))
+        return word(f, &((PyVarObject *)o)->ob_size, (uint64_t)Py_SIZE(o));
+    PyObject **dict = jpy_module_check(o) ? &((jpy_module *)o)->dict : NULL;
+    return !dict || (pointer(f, dict) &&
+                     word(f, &((PyDictObject *)*dict)->ma_version_tag, version_of(*dict)));
+}
+
+/* Whether reads of `parent` go to a dict. */
+static bool of_dict(const jpy_src *s, PyObject *parent) {
     if (s->kind == JPY_SRC_ATTR && s->how == JPY_ATTR_MODULE)
-        return jpy_module_check(parent) ? ((jpy_module *)parent)->dict : NULL;
-    return s->kind == JPY_SRC_KEY && PyDict_CheckExact(parent) ? parent : NULL;
+        return jpy_module_check(parent) && ((jpy_module *)parent)->dict;
+    return s->kind == JPY_SRC_KEY && PyDict_CheckExact(parent);
 }
 
-static bool add_dict(jpy_fast *f, uint32_t parent, bool module, bool again, PyObject *dict) {
-    for (size_t i = 0; i < f->dicts.n; i++)
-        if (f->dicts.data[i].slot == parent && f->dicts.data[i].module == module)
-            return true;
-    return jn_vec_push(&f->dicts, ((jpy_fast_dict){parent, module, again, NULL, version_of(dict)}));
+/* Functions, modules, models: a name of which is rarely given another one. */
+static bool stays(const jpy_src *s) { return PyDict_CheckExact(s->obj) && !(s->checks & OFTEN); }
+
+/* The same of a place that has no name.  Objects of the program's may be its data. */
+static bool is_part(const jpy_src *s, PyObject *v) {
+    return !(s->checks & OFTEN) &&
+           (!v || v == Py_None || PyFunction_Check(v) || PyCFunction_Check(v) || PyType_Check(v) ||
+            PyTuple_CheckExact(v) || PyList_CheckExact(v) || PyDict_CheckExact(v) ||
+            jpy_module_check(v));
 }
 
-/* Modules are looked at with their dicts, which are in the same line of memory. */
-static bool add_object(jpy_fast *f, uint32_t slot, PyTypeObject *type) {
-    for (size_t i = 0; i < f->dicts.n; i++)
-        if (f->dicts.data[i].slot == slot && f->dicts.data[i].module) {
-            f->dicts.data[i].type = type;
-            return true;
-        }
-    return jn_vec_push(&f->objects, ((jpy_fast_object){slot, type}));
+/* The word that a read of `parent` goes to; NULL: there is none, or it is not of that kind.
+ * `cell`: NULL, or the one in the parent which it lies in. */
+static PyObject *const *place_of(const jpy_src *s, PyObject *parent, PyObject *const **cell) {
+    *cell = NULL;
+    if (s->kind == JPY_SRC_FUNC && PyFunction_Check(parent)) {
+        PyFunctionObject *f = (PyFunctionObject *)parent;
+        return s->index == 0   ? &f->func_defaults
+               : s->index == 1 ? &f->func_kwdefaults
+               : s->index == 2 ? &f->func_closure
+                               : &f->func_name;
+    }
+    bool list = PyList_CheckExact(parent), tuple = PyTuple_CheckExact(parent);
+    if ((s->kind != JPY_SRC_CELL && s->kind != JPY_SRC_ITEM) || (!list && !tuple))
+        return NULL;
+    Py_ssize_t at = jpy_item_at(s->index, Py_SIZE(parent));
+    if (at < 0 || at >= Py_SIZE(parent))
+        return NULL;
+    PyObject *const *item =
+        list ? &((PyListObject *)parent)->ob_item[at] : &((PyTupleObject *)parent)->ob_item[at];
+    if (s->kind == JPY_SRC_ITEM)
+        return item;
+    *cell = item;
+    return tuple && PyCell_Check(*item) ? &((PyCellObject *)*item)->ob_ref : NULL;
+}
+
+/* 1: the words say what it reads, 0: they do not, -1: out of memory. */
+static int by_place(learning *l, const jpy_src *s, PyObject *parent) {
+    const struct known *up = &l->known[s->parent->slot];
+    PyObject *const *cell;
+    PyObject *const *at = up->of_call || !is_part(s, l->slots[s->slot]) ||
+                                  (!up->covered && !is_part(s->parent, parent))
+                              ? NULL
+                              : place_of(s, parent, &cell);
+    jpy_fast *f = &l->g->fast;
+    if (!at || *at != l->slots[s->slot])
+        return 0;
+    return shape(l, s->parent->slot) && (!cell || pointer(f, cell)) && pointer(f, at) ? 1 : -1;
 }
 
 /* Whether a tensor has no history and is no view, and all that is asked of it is how it looks. */
@@ -55,13 +148,6 @@ static bool is_leaf(const jpy_src *s, PyObject *o) {
         return false;
     const jpy_tensor *t = (const jpy_tensor *)o;
     return !t->node && !t->base && !t->hooks;
-}
-
-/* Functions, modules, models: a name of which is rarely given another one.  Numbers and tensors are
- * read each time. */
-static bool stays(const jpy_src *s) {
-    enum { OFTEN = JPY_CHECK_CONST | JPY_CHECK_TENSOR | JPY_CHECK_INT | JPY_CHECK_FLOAT };
-    return PyDict_CheckExact(s->obj) && !(s->checks & OFTEN);
 }
 
 static bool add_names(jpy_fast *f, uint32_t slot, PyObject *dict) {
@@ -91,87 +177,103 @@ static bool add_type(jpy_fast *f, jpy_type_want *w) {
     return jn_vec_push(&f->types, w);
 }
 
-static bool dict_holds(const jpy_fast *f, const jpy_fast_dict *d, PyObject *const *slots) {
-    PyObject *o = slots[d->slot], *dict = o;
-    if (d->again && o != f->values[d->slot])
-        return false;
-    if (d->module) {
-        dict = ((jpy_module *)o)->dict;
-        if (!dict || (d->type && Py_TYPE(o) != d->type))
-            return false;
-    }
-    return version_of(dict) == d->version;
-}
-
 static void now_known(jpy_fast *f) {
     static uint64_t last;
     f->epoch = jpy_tensor_epoch;
     f->known = ++last;
 }
 
-static bool learn(jpy_guards *g, PyObject *const *slots, bool *covered) {
-    jpy_fast *f = &g->fast;
-    unsigned n_covered = 0;
-    bool ok = true;
-    for (size_t i = 0; i < g->srcs.n && ok; i++) {
-        const jpy_src *s = g->srcs.data[i];
-        PyObject *parent = s->parent ? slots[s->parent->slot] : NULL;
-        PyObject *dict = parent ? dict_read(s, parent) : NULL;
-        bool named = s->kind == JPY_SRC_GLOBAL && stays(s);
-        covered[i] = dict || named;
-        f->values[i] = slots[i];
-        if (!covered[i]) {
-            ok = jn_vec_push(&f->rest, (uint32_t)i);
-            continue;
-        }
-        n_covered += !named;
-        ok = named ? add_names(f, (uint32_t)i, s->obj)
-                   : add_dict(f, s->parent->slot, s->kind == JPY_SRC_ATTR,
-                              !covered[s->parent->slot], dict);
-        if (ok && slots[i] && PyDict_CheckExact(slots[i]) &&
-            (s->checks & (JPY_CHECK_LEN | JPY_CHECK_KEYS)))
-            ok = add_dict(f, (uint32_t)i, false, false, slots[i]);
-        else if (ok && slots[i] && is_leaf(s, slots[i]))
-            ok = jn_vec_push(&f->tensors, ((jpy_fast_tensor){(uint32_t)i, s->tensor.requires_grad,
-                                                             Py_TYPE(slots[i])}));
-        else if (ok && (s->checks & (JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME |
-                                     JPY_CHECK_KEYS | JPY_CHECK_CODE)))
-            ok = jn_vec_push(&f->again, (uint32_t)i);
-        if (ok && (s->checks & JPY_CHECK_SAME) && !covered[s->same])
-            ok = jn_vec_push(&f->again, (uint32_t)i);
-        if (ok && slots[i] && (s->checks & JPY_CHECK_VERSION))
-            ok = jn_vec_push(&f->again, (uint32_t)i);
+/* What else was asked of a value that is not read again: words, or it is checked again.  `held`: it
+ * is the very object that was found, not one at its address. */
+static bool ask(learning *l, const jpy_src *s, PyObject *v, bool held) {
+    jpy_fast *f = &l->g->fast;
+    uint32_t slot = s->slot, left = s->checks;
+    left &= JPY_CHECK_TENSOR | JPY_CHECK_LEN | JPY_CHECK_SOME | JPY_CHECK_KEYS | JPY_CHECK_CODE |
+            JPY_CHECK_VERSION;
+    if (!v)
+        return true;
+    if ((s->checks & JPY_CHECK_IDENT) && s->weak && !held &&
+        !pointer(f, &((PyWeakReference *)s->ident)->wr_object))
+        return false;
+    if ((s->checks & JPY_CHECK_TYPE) && !(class_word(l, slot) && add_type(f, s->type)))
+        return false;
+    if ((s->checks & JPY_CHECK_CODE) && PyFunction_Check(v)) {
+        PyFunctionObject *o = (PyFunctionObject *)v;
+        if (!shape(l, slot) || !pointer(f, &o->func_code) || !pointer(f, &o->func_globals))
+            return false;
+        left &= ~(uint32_t)JPY_CHECK_CODE;
     }
-    for (size_t i = 0; i < g->srcs.n && ok; i++) {
-        const jpy_src *s = g->srcs.data[i];
-        if (covered[i] && slots[i] && (s->checks & JPY_CHECK_TYPE))
-            ok = add_type(f, s->type) && add_object(f, (uint32_t)i, s->type->type);
+    if ((left & (JPY_CHECK_LEN | JPY_CHECK_KEYS)) && PyDict_CheckExact(v)) {
+        if (!shape(l, slot))
+            return false;
+        left &= ~(uint32_t)(JPY_CHECK_LEN | JPY_CHECK_KEYS);
     }
-    return ok && n_covered >= 4;
+    if ((left & JPY_CHECK_LEN) && (PyTuple_CheckExact(v) || PyList_CheckExact(v))) {
+        if (!shape(l, slot))
+            return false;
+        left &= ~(uint32_t)JPY_CHECK_LEN;
+    }
+    if (held && is_leaf(s, v)) {
+        left = 0;
+        if (!jn_vec_push(&f->tensors,
+                         ((jpy_fast_tensor){slot, s->tensor.requires_grad, Py_TYPE(v)})))
+            return false;
+    }
+    bool same = (s->checks & JPY_CHECK_SAME) && !l->known[s->same].covered;
+    return !(left || same) || jn_vec_push(&f->again, slot);
+}
+
+static bool learn_source(learning *l, const jpy_src *s) {
+    jpy_fast *f = &l->g->fast;
+    uint32_t slot = s->slot;
+    PyObject *v = l->slots[slot], *parent = s->parent ? l->slots[s->parent->slot] : NULL;
+    struct known *k = &l->known[slot];
+    bool dict = parent && of_dict(s, parent), named = s->kind == JPY_SRC_GLOBAL && stays(s);
+    int placed = parent && !dict ? by_place(l, s, parent) : 0;
+    bool held = dict || s->kind == JPY_SRC_CONST;
+    k->classed = held && v && jpy_type_fixed(Py_TYPE(v)) && !PyModule_Check(v);
+    k->of_call = s->kind == JPY_SRC_ARG || (s->parent && l->known[s->parent->slot].of_call);
+    k->covered = dict || named || placed > 0 || s->kind == JPY_SRC_CONST;
+    f->values[slot] = v;
+    if (placed < 0 || (dict && !shape(l, s->parent->slot)) ||
+        (named && !add_names(f, slot, s->obj)))
+        return false;
+    if (!k->covered) {
+        k->rest = (uint32_t)f->rest.n;
+        return jn_vec_push(&f->rest, ((jpy_fast_rest){slot, false, (uint32_t)f->words.n}));
+    }
+    l->n_covered += dict || placed;
+    return ask(l, s, v, held);
 }
 
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots) {
     jpy_fast *f = &g->fast;
     jpy_fast_free(f);
     f->values = jn_alloc((g->srcs.n + 1) * sizeof *f->values);
-    bool *covered = jn_calloc(g->srcs.n + 1, 1);
-    f->valid = f->values && covered && learn(g, slots, covered);
+    learning l = {g, slots, jn_calloc(g->srcs.n + 1, sizeof *l.known), 0};
+    bool ok = f->values && l.known;
+    for (size_t i = 0; i < g->srcs.n && ok; i++)
+        ok = learn_source(&l, g->srcs.data[i]);
+    f->valid = ok && l.n_covered >= 4;
     for (size_t i = 0; i < g->identity.n && f->valid; i++)
-        f->aliases = f->aliases || (!covered[g->identity.data[i]] &&
-                                    g->srcs.data[g->identity.data[i]]->kind != JPY_SRC_CONST);
-    jn_free(covered);
+        f->aliases = f->aliases || !l.known[g->identity.data[i]].covered;
+    jn_free(l.known);
     if (f->valid)
         now_known(f);
     else
         jpy_fast_free(f);
 }
 
-/* The dicts up to those of what lies in `slot`; false: one has changed. */
-static inline bool dicts_hold(const jpy_fast *f, PyObject *const *slots, size_t *done,
-                              uint32_t slot) {
-    for (; *done < f->dicts.n && f->dicts.data[*done].slot <= slot; ++*done)
-        if (!dict_holds(f, &f->dicts.data[*done], slots))
+/* The words up to number `to`; false: one has changed. */
+static inline bool words_hold(const jpy_fast *f, const jpy_fast_word **next, size_t to) {
+    const jpy_fast_word *w = *next, *end = f->words.data + to;
+    for (; w < end; w++) {
+        uint64_t now;
+        memcpy(&now, w->at, sizeof now);
+        if (now != w->is)
             return false;
+    }
+    *next = w;
     return true;
 }
 
@@ -192,31 +294,26 @@ static bool leaves_hold(const jpy_guards *g, jpy_fast *f, PyObject *const *slots
 
 bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     jpy_fast *f = &g->fast;
+    const jpy_fast_word *next = f->words.data;
     for (size_t i = 0; i < f->names.n; i++)
         if (version_of(f->names.data[i].dict) != f->names.data[i].version &&
             !names_hold(g, &f->names.data[i]))
             return false;
-    memcpy(slots, f->values, g->srcs.n * sizeof *slots);
-    size_t d = 0;
-    /* in path order: what is compared or read next is alive once what leads to it holds */
-    for (size_t i = 0; i < f->rest.n; i++) {
-        const jpy_src *s = g->srcs.data[f->rest.data[i]];
-        if (s->parent && !dicts_hold(f, slots, &d, s->parent->slot))
-            return false;
-        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
-        slots[s->slot] = v;
-        if (!jpy_src_holds(s, v, slots))
-            return false;
-    }
-    if (!dicts_hold(f, slots, &d, UINT32_MAX))
-        return false;
-    for (size_t i = 0; i < f->types.n; i++)
+    for (size_t i = 0; i < f->types.n; i++) /* first: reads of the rest go by them */
         if (!jpy_type_holds(f->types.data[i]))
             return false;
-    for (size_t i = 0; i < f->objects.n; i++) /* __class__ can be set */
-        if (Py_TYPE(slots[f->objects.data[i].slot]) != f->objects.data[i].type)
+    memcpy(slots, f->values, g->srcs.n * sizeof *slots);
+    for (size_t i = 0; i < f->rest.n; i++) {
+        const jpy_fast_rest *r = &f->rest.data[i];
+        const jpy_src *s = g->srcs.data[r->slot];
+        if (!words_hold(f, &next, r->words))
             return false;
-    if (!leaves_hold(g, f, slots))
+        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        slots[r->slot] = v;
+        if (!jpy_src_holds(s, v, slots) || (r->anchor && v != f->values[r->slot]))
+            return false;
+    }
+    if (!words_hold(f, &next, f->words.n) || !leaves_hold(g, f, slots))
         return false;
     for (size_t i = 0; i < f->again.n; i++) {
         const jpy_src *s = g->srcs.data[f->again.data[i]];
@@ -240,10 +337,9 @@ void jpy_fast_free(jpy_fast *f) {
     jn_free(f->values);
     jn_vec_free(&f->names);
     jn_vec_free(&f->named);
-    jn_vec_free(&f->dicts);
+    jn_vec_free(&f->words);
     jn_vec_free(&f->types);
     jn_vec_free(&f->rest);
-    jn_vec_free(&f->objects);
     jn_vec_free(&f->tensors);
     jn_vec_free(&f->again);
     *f = (jpy_fast){0};

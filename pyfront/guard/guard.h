@@ -128,16 +128,15 @@ typedef struct jpy_src {
     uint32_t failures; /* misses that it was the first to find */
 } jpy_src;
 
-typedef struct jpy_fast_dict { /* of the module, or the dict, in a slot */
+typedef struct jpy_fast_word { /* of memory that holds this, as long as all before it hold */
+    const void *at;
+    uint64_t is;
+} jpy_fast_word;
+typedef struct jpy_fast_rest { /* a source that is read and checked at each call */
     uint32_t slot;
-    bool module, again; /* what is in the slot is read at each call */
-    PyTypeObject *type; /* a module's, as it must be; NULL: any */
-    uint64_t version;
-} jpy_fast_dict;
-typedef struct jpy_fast_object { /* in that slot, must still be of its class */
-    uint32_t slot;
-    PyTypeObject *type;
-} jpy_fast_object;
+    bool anchor;    /* others were found by what it was: it must be that */
+    uint32_t words; /* so many lead to it */
+} jpy_fast_rest;
 typedef struct jpy_fast_tensor { /* a leaf that a dict holds */
     uint32_t slot;
     bool requires_grad;
@@ -155,10 +154,10 @@ typedef struct jpy_fast {
     PyObject **values; /* borrowed, by slot */
     JN_VEC(jpy_fast_names) names;
     JN_VEC(uint32_t) named; /* sources that read these */
-    JN_VEC(jpy_fast_dict) dicts;
+    JN_VEC(jpy_fast_word) words;
     JN_VEC(jpy_type_want *) types; /* that must not have changed */
-    JN_VEC(uint32_t) rest, again;  /* sources read and checked; those checked only */
-    JN_VEC(jpy_fast_object) objects;
+    JN_VEC(jpy_fast_rest) rest;
+    JN_VEC(uint32_t) again; /* sources whose values are checked only */
     JN_VEC(jpy_fast_tensor) tensors;
     uint64_t epoch; /* jpy_tensor_epoch when they were looked at */
     uint64_t known; /* a number for them: another one since some may have got other memory */
