@@ -295,26 +295,24 @@ def index_copy_(self, dim, index, source):
     return self
 
 
-def _keeps_shape(self, name):
-    # `.data =` is nothing that the tape sees, whose gradient would have the shape that was
-    if not self.is_leaf:
-        raise RuntimeError(f"{name}_(): this tensor was computed from others that require grad, and keeps its shape: use y = y.{name}()")
+def _reshaped(self, view, *args):
+    """This tensor becomes a view of itself."""
+    self._may_write()
+    with autograd.enable_grad():  # where nothing is recorded, too: gradients of the history that it has are of the old shape
+        made = view(self, *args)
+    return self._become(made)
 
 
 @method
 def squeeze_(self, dim=None):
-    """Drops dims of size 1 from this tensor, which has no history."""
-    _keeps_shape(self, "squeeze")
-    self.data = self.data.squeeze(dim)
-    return self
+    """Drops dims of size 1 from this tensor."""
+    return _reshaped(self, Tensor.squeeze) if dim is None else _reshaped(self, Tensor.squeeze, dim)
 
 
 @method
 def unsqueeze_(self, dim):
-    """Adds a dim of size 1 to this tensor, which has no history."""
-    _keeps_shape(self, "unsqueeze")
-    self.data = self.data.unsqueeze(dim)
-    return self
+    """Adds a dim of size 1 to this tensor."""
+    return _reshaped(self, Tensor.unsqueeze, dim)
 
 
 @method

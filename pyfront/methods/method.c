@@ -131,6 +131,17 @@ static PyObject *detach_(PyObject *self, PyObject *unused) {
     t->epoch++;
     return Py_NewRef(self);
 }
+static PyObject *may_write(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return jpy_inplace_may((jpy_tensor *)self) < 0 ? NULL : Py_NewRef(Py_None);
+}
+static PyObject *become(PyObject *self, PyObject *view) {
+    if (!jpy_tensor_check(view) || T(view)->storage != T(self)->storage) {
+        PyErr_SetString(PyExc_TypeError, "_become(): argument must be a view of this tensor");
+        return NULL;
+    }
+    return jpy_inplace_reshape((jpy_tensor *)self, (jpy_tensor *)view) < 0 ? NULL : Py_NewRef(self);
+}
 static PyObject *requires_grad_(PyObject *self, PyObject *const *args, Py_ssize_t n,
                                 PyObject *names) {
     PyObject *on = n > 0 || (names && PyTuple_GET_SIZE(names) == 1) ? args[0] : Py_True;
@@ -237,6 +248,8 @@ PyMethodDef jpy_tensor_methods[] = {
     {"_shares_storage", shares_storage, METH_O, "Whether two tensors share memory."},
     {"detach", detach, METH_NOARGS, "The same memory without history."},
     {"detach_", detach_, METH_NOARGS, "Forgets the history."},
+    {"_may_write", may_write, METH_NOARGS, NULL},
+    {"_become", become, METH_O, NULL},
     {"requires_grad_", FASTKW(requires_grad_), "requires_grad_(requires_grad=True)"},
     {"retain_grad", jpy_retain_grad, METH_NOARGS, "Keeps .grad though it is no leaf."},
     {"copy_", FAST(copy_), "copy_(src): takes over src's elements."},

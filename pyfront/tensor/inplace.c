@@ -12,6 +12,7 @@
 
 #include "pyfront/tape/tape.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ops/attrs.h"
@@ -313,6 +314,10 @@ int jpy_inplace_begin(jpy_tensor *t) {
                             "performing the operation.");
             return -1;
         }
+    return jpy_inplace_may(t);
+}
+
+int jpy_inplace_may(const jpy_tensor *t) {
     if (jpy_no_grad_mode)
         return 0;
     if (!t->node && t->requires_grad) {
@@ -343,6 +348,24 @@ void jpy_inplace_wrote(jpy_tensor *t) {
         jn_storage_wrote_unseen(t->t->storage);
     else
         t->t->storage->version++;
+}
+
+int jpy_inplace_reshape(jpy_tensor *t, jpy_tensor *view) {
+    jpy_edge edge;
+    if (jpy_tensor_edge(view, &edge) < 0)
+        return -1;
+    assert(view->t->storage == t->t->storage);
+    jpy_inplace_wrote(t);
+    if (view == t)
+        return 0;
+    /* What was taken of it before keeps the history that was, whose gradients are of its shape. */
+    if (t->node) {
+        set_node(t, edge.node);
+        t->node_out = edge.index;
+    }
+    janus_tensor_retain(view->t);
+    jpy_tensor_put_memory(t, view->t);
+    return 0;
 }
 
 int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {

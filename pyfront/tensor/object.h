@@ -104,6 +104,11 @@ static inline int jpy_tensor_val(jpy_tensor *t, jpy_val *out) {
 int jpy_inplace_begin(jpy_tensor *t);
 void jpy_inplace_wrote(jpy_tensor *t);
 int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
+/* The part of `begin` that asks for leaves. */
+int jpy_inplace_may(const jpy_tensor *t);
+/* From now on `t` is what `view` is, a view of it that was taken with gradients recorded: counts
+ * as a write. */
+int jpy_inplace_reshape(jpy_tensor *t, jpy_tensor *view);
 
 /* Python scalar (int, float, bool; not tensors): kind and value.  0: not one, 1: one, -1: error. */
 int jpy_scalar_of(PyObject *o, janus_kind *kind, janus_scalar *out);
