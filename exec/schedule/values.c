@@ -150,8 +150,11 @@ janus_status jn_tval_export(jn_run *r, jn_tval *v, janus_tensor **out) {
     janus_tensor *t;
     if (r->mem->given.n && (*out = jn_give_take(r, v)))
         return JANUS_OK;
-    JN_TRY(jn_dev_tensor(r->dev, (janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, &t));
-    janus_status st = r->on->move(r->dev, jn_tensor_ready_data(t), v->data, v->shape->bytes);
+    const jn_shape *l = v->shape;
+    JN_TRY(r->dev ? jn_dev_tensor(r->dev, (janus_dtype)l->dtype, l->rank, l->dims, &t)
+                  : jn_tensor_dense((janus_dtype)l->dtype, l->rank, l->dims, l->strides, l->numel,
+                                    &t));
+    janus_status st = r->on->move(r->dev, jn_tensor_ready_data(t), v->data, l->bytes);
     if (st == JANUS_OK)
         *out = t;
     else
