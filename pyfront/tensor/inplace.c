@@ -276,6 +276,31 @@ static jpy_edge own_edge(const jpy_tensor *t) {
     return (jpy_edge){0};
 }
 
+/* retain_grad() is about the tensor: its gradient is that of what it holds last, result 0 of `to`.
+ */
+static int retain_at(jpy_tensor *t, jpy_node *to) {
+    const jpy_node *was = t->retains_grad && to ? own_edge(t).node : NULL;
+    PyObject *list = was && was->extra ? was->extra->retained : NULL;
+    if (JN_LIKELY(!list))
+        return 0;
+    PyObject *self = PyWeakref_NewRef((PyObject *)t, NULL); /* the one that there is */
+    int rc = self ? 0 : -1;
+    for (Py_ssize_t i = PyList_GET_SIZE(list); rc == 0 && i-- > 0;) {
+        if (PyTuple_GET_ITEM(PyList_GET_ITEM(list, i), 1) != self)
+            continue;
+        jpy_node_extra *x = jpy_node_extra_get(to);
+        if (x && !x->retained)
+            x->retained = PyList_New(0);
+        PyObject *entry = x && x->retained ? Py_BuildValue("kO", 0UL, self) : NULL;
+        rc = entry ? PyList_Append(x->retained, entry) : -1;
+        Py_XDECREF(entry);
+        if (rc == 0)
+            rc = PyList_SetSlice(list, i, i + 1, NULL);
+    }
+    Py_XDECREF(self);
+    return rc;
+}
+
 static bool stale(const jpy_tensor *t) { return t->base && t->base->epoch != t->epoch; }
 
 int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out) {
@@ -289,6 +314,10 @@ int jpy_tensor_edge(jpy_tensor *t, jpy_edge *out) {
             node = jpy_region_read_node(&r, root);
             if (!node)
                 return -1;
+        }
+        if (retain_at(t, node) < 0) {
+            jpy_node_release(node);
+            return -1;
         }
         jpy_node_release(t->node);
         t->node = node;
@@ -378,19 +407,25 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {
         jpy_node *whole = jpy_region_write_node(&r, own_edge(t->base), (jpy_edge){node, NULL, 0});
         if (!whole)
             return -1;
+        int rc = retain_at(t->base, whole);
         set_node(t->base, whole);
         jpy_node_release(whole);
         t->base->epoch++;
-        set_node(t, node);
-        t->epoch = t->base->epoch - !node; /* without one it reads the root's history */
-        return 0;
+        /* Without one it reads the root's history; so it does where a gradient of the root is
+         * kept, which is of what the view is used for, too. */
+        bool reads = !node || t->retains_grad || t->base->retains_grad;
+        if (!t->retains_grad)
+            set_node(t, reads ? NULL : node);
+        t->epoch = t->base->epoch - reads;
+        return rc;
     }
     jpy_edge old = own_edge(t);
     jpy_node *cut = node ? NULL : jpy_node_new(&overwrite_class, 1, 1, &old, 0);
     if (!node && !cut)
         return -1;
+    int rc = retain_at(t, node ? node : cut);
     set_node(t, node ? node : cut);
     jpy_node_release(cut);
     t->epoch++;
-    return 0;
+    return rc;
 }
