@@ -74,6 +74,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/convert.h \
 	pyfront/convert/core/above.h \
 	pyfront/convert/core/abstract.h \
+	pyfront/convert/core/by_sizes.c \
 	pyfront/convert/core/core.h \
 	pyfront/convert/core/dims.c \
 	pyfront/convert/core/equal.c \

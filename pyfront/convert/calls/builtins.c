@@ -324,6 +324,28 @@ static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
     return NULL;
 }
 
+/* math.prod() of a list or tuple that has numbers of the graph; NULL: of something else. */
+static jcv_av *prod_call(jcv *c, const jcv_args *a) {
+    jcv_av *start = jcv_kw_of(a, "start"), **items;
+    unsigned n;
+    if (a->n_pos != 1 || a->n_kw != (start != NULL) ||
+        (a->pos[0]->kind != AV_LIST && a->pos[0]->kind != AV_TUPLE) ||
+        !jcv_items(c, a->pos[0], &items, &n))
+        return NULL;
+    bool computed = false;
+    for (unsigned i = 0; i < n; i++) {
+        computed = computed || items[i]->kind == AV_SCALAR;
+        if (!jcv_is_numeric(items[i]))
+            return NULL;
+    }
+    if (!computed)
+        return NULL;
+    jcv_av *product = start ? start : jcv_take(c, PyLong_FromLong(1));
+    for (unsigned i = 0; i < n; i++)
+        product = jcv_binary(c, JPY_MUL, product, items[i], false);
+    return product;
+}
+
 /* round() of a number of the graph; NULL: of something else. */
 static jcv_av *round_call(jcv *c, const jcv_args *a) {
     static const char *const names[] = {"number", "ndigits"};
@@ -437,7 +459,9 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
-        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : NULL;
+        bool math = !strcmp(module, "math");
+        jcv_av *r = math ? math_call(c, name, a) : NULL;
+        r = r || !math || strcmp(name, "prod") != 0 ? r : prod_call(c, a);
         if (r)
             return r;
         return jcv_call_real(c, o, a, name);

@@ -174,6 +174,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (size)
             return size;
     }
+    jcv_av *part = !strcmp(name, "narrow") ? jcv_narrowed(c, args) : NULL;
+    if (part)
+        return part;
     jcv_av *rows = jcv_rows_of(c, name, args);
     if (rows)
         return rows;

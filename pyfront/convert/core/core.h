@@ -129,6 +129,14 @@ void jcv_bounds_hold(jcv *c, jcv_val *const *in, unsigned n_in, int axis);
 const void *jcv_sizes_out(jcv *c, const jn_op *op, jcv_val ***in, unsigned *n_in,
                           const void *attrs);
 
+/* by_sizes.c: ops that have a size that varies in an attribute, by others */
+
+/* What the op gives, made of ops that have sizes as operands; NULL: it has no such size. */
+jcv_val *jcv_by_sizes(jcv *c, const jn_op *op, jcv_val *const *in, const void *attrs);
+/* Attributes and operands of a draw of a shape that varies: it is one like a tensor. */
+const void *jcv_draws_like(jcv *c, const jn_op *op, jcv_val ***in, unsigned n_in,
+                           const void *attrs);
+
 /* equal.c: sizes that are assumed to be equal */
 
 /* A size that only the run knows is made here. */

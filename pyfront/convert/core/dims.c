@@ -286,8 +286,8 @@ void jcv_pass_symbols(jcv *c, const jn_type *t) {
 /* ---- sizes that come back -----------------------------------------------------------------------
  */
 
-/* The number with this value among those given to the eager function, or a dim of an operand;
- * NULL: none. */
+/* The number with this value among those given to the eager function, a dim of an operand, or a
+ * size of the call that it had from a dim of a tensor that is none; NULL: none. */
 static jcv_val *number_with(jcv *c, jcv_val *const *in, unsigned n_in, int64_t value) {
     for (size_t i = 0; i < c->passed.n; i++)
         if (c->passed.data[i]->image.i == value) {
@@ -299,6 +299,12 @@ static jcv_val *number_with(jcv *c, jcv_val *const *in, unsigned n_in, int64_t v
              k++)
             if (in[i]->type->dims[k] == value)
                 return jcv_size_of(c, in[i], k);
+    for (size_t k = 0; k < c->symbols.n && jcv_dim_varies(c, value); k++) {
+        jcv_symbol s = c->symbols.data[k];
+        jcv_val *v = s.image == value ? jcv_symbol_number(c, &s) : NULL;
+        if (v)
+            return v;
+    }
     return NULL;
 }
 

@@ -86,15 +86,48 @@ static jcv_new_size part_size(jcv *c, int64_t size, jcv_val *start, jcv_val *sto
     return fresh;
 }
 
+/* The slice, of which only the graph knows that it has `part` there. */
+static jcv_node *sliced(jcv *c, jcv_val *const in[3], int axis, int64_t part) {
+    janus_slice_attrs attrs = {sizeof attrs, axis, 1};
+    c->any_dims = true;
+    jcv_node *n = jcv_op(c, JN_OP(slice), in, 3, &attrs);
+    c->any_dims = false;
+    int64_t dims[JN_MAX_RANK];
+    jn_type t = *n->out[0].type;
+    memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
+    dims[axis] = part;
+    t.dims = dims;
+    n->out[0].type = jcv_type(c, t);
+    return n;
+}
+
+static jcv_val *whole_of(jcv *c, jcv_val *x, int axis) {
+    int64_t size = x->type->dims[axis];
+    return jcv_dim_varies(c, size) ? jcv_size_of(c, x, axis) : jcv_int(c, size);
+}
+
+/* x[-n:], of which there are so many. */
+static jcv_node *last_part(jcv *c, jcv_val *x, int axis, jcv_val *start) {
+    jcv_val *whole = whole_of(c, x, axis);
+    jcv_val *n = &jcv_op(c, JN_OP(s_neg), &start, 1, NULL)->out[0];
+    jcv_val *from[2] = {whole, start};
+    jcv_at_least(c, n, jcv_int(c, 1)); /* x[-0:] is all of x */
+    jcv_at_least(c, whole, n);
+    jcv_val *in[3] = {x, &jcv_op(c, JN_OP(s_add), from, 2, NULL)->out[0], NULL};
+    return sliced(c, in, axis, n->image.i);
+}
+
 jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *stop) {
     jcv_val *in[3] = {x, start, stop};
     janus_slice_attrs attrs = {sizeof attrs, axis, 1};
     int64_t size = x->type->dims[axis], part = fixed_length(start, stop);
     jcv_new_size fresh = {.symbol = SIZE_MAX};
+    if (start && start->sized && start->image.i < 0 && !stop)
+        return last_part(c, x, axis, start);
     bool free_start = is_free(c, start), free_stop = is_free(c, stop);
     if (!free_start && !free_stop && (!stop || is_const(stop) || jcv_dim_varies(c, size)))
         return jcv_op(c, JN_OP(slice), in, 3, &attrs);
-    jcv_val *whole = jcv_dim_varies(c, size) ? jcv_size_of(c, x, axis) : jcv_int(c, size);
+    jcv_val *whole = whole_of(c, x, axis);
     if (free_start && part >= 0) {
         jcv_at_least(c, start, jcv_int(c, 0));
         jcv_at_least(c, whole, stop);
@@ -106,15 +139,7 @@ jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *sto
         fresh = part_size(c, size, start, stop);
         part = fresh.image;
     }
-    c->any_dims = true;
-    jcv_node *n = jcv_op(c, JN_OP(slice), in, 3, &attrs);
-    c->any_dims = false;
-    int64_t dims[JN_MAX_RANK];
-    jn_type t = *n->out[0].type;
-    memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
-    dims[axis] = part;
-    t.dims = dims;
-    n->out[0].type = jcv_type(c, t);
+    jcv_node *n = sliced(c, in, axis, part);
     if (fresh.symbol != SIZE_MAX || fresh.same)
         jcv_size_is(c, &fresh, jcv_size_of(c, &n->out[0], axis));
     return n;

@@ -321,6 +321,10 @@ static jcv_node *build(jcv *c, const jn_op *op, jcv_val *const *given, unsigned 
     jcv_val **in = (jcv_val **)given; /* as they are, or other ones */
     if (!cut_operands(c, op, &in, n_in))
         return NULL;
+    jcv_val *made = jcv_by_sizes(c, op, in, attrs);
+    if (made)
+        return made->node;
+    attrs = jcv_draws_like(c, op, &in, n_in, attrs);
     const void *kept = copy_attrs(c, op, jcv_sizes_out(c, op, &in, &n_in, attrs));
     const jn_type **types = jcv_alloc(c, (n_in + 1) * sizeof *types);
     const int64_t **cv = jcv_alloc(c, (n_in + 1) * sizeof *cv);

@@ -52,7 +52,10 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
         return NULL;
     for (unsigned i = 0; i < a->n_kw; i++)
         dim = PyUnicode_CompareWithASCIIString(a->names[i], "dim") == 0 ? a->kw[i] : dim;
-    bool live = false;
+    /* one that a comprehension has made, whose rows have no gradients of their own (rows.c) */
+    bool stacked =
+        c->image && list && list->kind == AV_SEQ && list->text == jcv_stacked && !list->key;
+    bool live = stacked;
     PyObject *s = list && list->kind == AV_HOST ? jcv_samples(c, list) : NULL;
     for (Py_ssize_t i = 0; s && i < PyList_GET_SIZE(s); i++)
         live = live || jcv_live_object(c, PyList_GET_ITEM(s, i));
@@ -60,7 +63,7 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
         return NULL;
     if (!is_zero(dim))
         needs_images(c, name, " along another dim than the first");
-    jcv_av *rows = jcv_collect(c, jcv_feed, list, false);
+    jcv_av *rows = stacked ? list : jcv_collect(c, jcv_feed, list, false);
     if (rows->kind != AV_SEQ)
         jcv_throw_now(c, THROW_DEAD); /* nothing was seen in it */
     const jn_type *t = rows->n == 1 ? rows->types[0] : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of tensors whose dims vary: x.shape, size(), the rows of a loop. */
+#include "pyfront/convert/values/native.h"
 #include "pyfront/convert/values/values.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 
 jcv_av *jcv_shape(jcv *c, jcv_av *t) {
     jcv_val *v = jcv_tensor_val(c, t->py);
@@ -73,6 +75,32 @@ jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count, jcv_av *dim, bool 
         t = called(c, moved(c, t, 0, (int)at), "contiguous", NULL, 0);
     jcv_av *both[2] = {jcv_take(c, PyLong_FromLong(at)), jcv_take(c, PyLong_FromLong(at + 1))};
     return joined ? called(c, t, "flatten", both, 2) : t;
+}
+
+jcv_av *jcv_narrowed(jcv *c, const jcv_args *args) {
+    jcv_av *self = args->n_pos ? args->pos[0] : NULL;
+    if (args->n_pos != 4 || args->n_kw || self->kind != AV_TENSOR ||
+        !(jcv_is_number(args->pos[2]) || jcv_is_number(args->pos[3])) ||
+        args->pos[1]->kind != AV_PY || !PyLong_CheckExact(args->pos[1]->py))
+        return NULL;
+    jcv_val *x = jcv_tensor_val(c, self->py);
+    long axis = jcv_long(c, args->pos[1]);
+    axis += axis < 0 ? x->type->rank : 0;
+    if (axis < 0 || axis >= x->type->rank)
+        return NULL;
+    jcv_av *start = args->pos[2], *length = args->pos[3], *none = jcv_none(c);
+    jcv_val *from = jcv_number(c, start), *n = jcv_number(c, length);
+    if (!from || !n || from->type->kind != JANUS_KIND_INT || n->type->kind != JANUS_KIND_INT)
+        return NULL;
+    bool first = start->kind == AV_PY && jcv_long(c, start) == 0;
+    jcv_av *bounds[3] = {start, first ? length : jcv_binary(c, JPY_ADD, start, length, false),
+                         none};
+    int64_t size = x->type->dims[axis];
+    jcv_val *whole = jcv_dim_varies(c, size) ? jcv_size_of(c, x, (int)axis) : jcv_int(c, size);
+    jcv_at_least(c, from, jcv_int(c, 0));
+    jcv_at_least(c, n, jcv_int(c, 0));
+    jcv_at_least(c, whole, jcv_number(c, bounds[1])); /* it raises */
+    return jcv_tensor_part(c, self, (int)axis, bounds);
 }
 
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args) {

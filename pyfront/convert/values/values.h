@@ -216,6 +216,8 @@ jcv_av *jcv_tensor_of_data(jcv *c, PyObject *callable, const jcv_args *args);
  * NULL: none do. */
 jcv_av *jcv_shape(jcv *c, jcv_av *t);
 jcv_av *jcv_size_method(jcv *c, const char *name, const jcv_args *args);
+/* x.narrow(dim, start, length) by numbers of the graph; NULL: it is something else. */
+jcv_av *jcv_narrowed(jcv *c, const jcv_args *args);
 /* Whether it is a tensor that only the graph knows the first size of. */
 bool jcv_has_parts(jcv *c, jcv_av *a);
 /* Rows, so many, as a tensor of an image: stacked along a dim (NULL: the first), or joined there.
