@@ -66,12 +66,13 @@ static void storage_init(jn_storage *s, size_t bytes) {
     s->user = NULL;
     s->device = NULL;
     s->slab = NULL;
-    s->shell = false;
+    s->shell = s->inside = false;
 }
 
 janus_status jn_storage_new(size_t bytes, jn_storage **out) {
     jn_storage *s;
-    if (bytes <= JN_POOL_MAX - HEADER) {
+    bool inside = bytes <= JN_POOL_MAX - HEADER;
+    if (inside) {
         s = jn_pool_alloc(HEADER + bytes);
         if (!s)
             return JN_NO_MEMORY();
@@ -88,6 +89,7 @@ janus_status jn_storage_new(size_t bytes, jn_storage **out) {
         }
     }
     storage_init(s, bytes);
+    s->inside = inside;
     *out = s;
     return JANUS_OK;
 }
@@ -100,10 +102,8 @@ void jn_storage_release(jn_storage *s) {
     if (s->release) {
         s->release(s->user);
         jn_pool_free(s, HEADER);
-    } else if (s->raw == inline_data(s)) {
-        jn_pool_free(s, HEADER + s->bytes);
-    } else if (s->raw == inline_data(s) + SHELL) {
-        jn_pool_free(s, HEADER + SHELL + s->bytes);
+    } else if (s->inside) {
+        jn_pool_free(s, (s->shell ? HEADER + SHELL : HEADER) + s->bytes);
     } else {
         if (!s->slab)
             jn_free_aligned(s->raw);
@@ -250,7 +250,7 @@ static inline janus_tensor *whole(jn_thread *me, janus_dtype dtype, int rank, si
     atomic_init(&t->refs, 1);
     t->dtype = (uint8_t)dtype;
     t->rank = (uint8_t)rank;
-    t->in_storage = s->shell = true;
+    t->in_storage = s->shell = s->inside = true;
     t->dims = t->inline_dims;
     t->strides = t->inline_dims + INLINE_RANK;
     t->storage = s;
@@ -332,6 +332,7 @@ janus_status jn_tensor_promise(janus_dtype dtype, int rank, const int64_t *dims,
     t->contiguous = true;
     t->storage->bytes = (size_t)numel * jn_dtype_size(dtype);
     t->storage->slab = &promised;
+    t->storage->inside = false;
     t->storage->raw = t->raw = nowhere;
     *out = t;
     return JANUS_OK;

@@ -32,7 +32,8 @@ typedef struct jn_storage {
     atomic_int refs;
     uint32_t version;
     atomic_uchar state; /* jn_storage_state; set to READY after all else that comes with it */
-    bool shell;         /* its block has the struct of a tensor, too */
+    bool shell : 1;     /* its block has the struct of a tensor, too */
+    bool inside : 1;    /* ... and the elements: `raw` may be right behind it without that */
     uint16_t unseen;    /* writes that `version` does not count (x.data.add_(1)), modulo 2^16 */
     uint32_t print; /* jn_storage_print() of what others got the address of; see jn_storage_mark */
     void *raw;      /* a proxy's is an address that nobody may read or write */

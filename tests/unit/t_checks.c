@@ -152,6 +152,26 @@ static void memory(void) {
     jn_mem_release(m);
 }
 
+/* Memory of somebody else that begins where a storage's own block ends, or a struct further: whose
+ * the elements are is not told by their address. */
+static void neighbours(void) {
+    for (size_t behind = 64; behind <= 512; behind += 64) {
+        int64_t dim = 100, step = 1;
+        jn_slab *slab = calloc(1, sizeof *slab + sizeof slab->holds[0]);
+        janus_tensor *t;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(slab);
+        CU_ASSERT_EQUAL_FATAL(jn_tensor_promise(JANUS_F32, 1, &dim, &step, dim, NULL, &t),
+                              JANUS_OK);
+        slab->data = (char *)t->storage + behind;
+        slab->units = 1;
+        jn_tensor_put(t, slab->data, slab);
+        CU_ASSERT_EQUAL(slab->holds[0], 1);
+        janus_tensor_release(t);
+        CU_ASSERT_EQUAL(slab->holds[0], 0);
+        free(slab);
+    }
+}
+
 /* One segment: a node that reads an input and a node that reads that one. */
 static void plans(void) {
     uint32_t in_slot[] = {0}, out_slot[] = {1}, value[] = {0, 1};
@@ -191,4 +211,5 @@ static void plans(void) {
     found(jn_plan_check(&p), "leads out");
 }
 
-JN_TEST_MAIN("checks", {"windows", windows}, {"lanes", lanes}, {"memory", memory}, {"plans", plans})
+JN_TEST_MAIN("checks", {"windows", windows}, {"lanes", lanes}, {"memory", memory},
+             {"neighbours", neighbours}, {"plans", plans})
