@@ -4,8 +4,9 @@
 import ast
 import importlib.util
 import pathlib
+import shutil
 import sys
-import time
+import tempfile
 
 import pytest
 import janus
@@ -18,13 +19,13 @@ sys.path.insert(0, str(HERE))
 from diff import harness  # noqa: E402
 
 
-TICKS = []
+LOG = pathlib.Path(tempfile.mkdtemp()) / "ticks"
 
 
 def tick(n):
-    """What no graph can have: it reads a clock."""
-    time.perf_counter()
-    TICKS.append(n)
+    """What no graph can have: it appends to a file."""
+    with open(LOG, "a", encoding="utf-8") as stream:
+        stream.write(f"{n}\n")
 
 
 class Barriers(ast.NodeTransformer):
@@ -86,10 +87,20 @@ ASK_FOR_GRAPHS = ("prog_late.one_update", "prog_late.state_and_parameter", "prog
                   "prog_lengths.bound_in_the_loop", "prog_lengths.lists_in_lists")
 
 
+# The n-th assertion of each run that fails, in turn: the first, and those of every second program further on.
+FAIL = (1, 2, 3, 5)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def log_of_ticks():
+    yield
+    shutil.rmtree(LOG.parent)
+
+
 def run_ticking(prog, function):
-    TICKS.clear()
+    LOG.write_text("")
     observed = harness.run(prog, function)
-    return observed, list(TICKS)
+    return observed, LOG.read_text().split()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: p.stem)
@@ -104,3 +115,18 @@ def test_barriers_between_statements(path, tmp_path):
         harness.compare(name, want, got, False)
         assert again == ticks, name
         assert not recorder.total("disproved"), name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.stem)
+def test_assertions_fail_between_barriers(path, tmp_path, monkeypatch):
+    """The same while an assertion of each region's run fails: what was begun is undone, and each tick is there once."""
+    for i, (name, (prog, _)) in enumerate(with_barriers(path, tmp_path).items()):
+        if name.replace("ticking_", "") in ASK_FOR_GRAPHS:
+            continue
+        want, ticks = run_ticking(prog, lambda f: f)
+        for n in FAIL if i % 2 else FAIL[:1]:
+            monkeypatch.setenv("JANUS_FAIL_ASSERT", str(n))
+            got, again = run_ticking(prog, harness.Recorder(regions=True, measure=False))
+            monkeypatch.delenv("JANUS_FAIL_ASSERT")
+            harness.compare(name, want, got, False)
+            assert again == ticks, (name, n)
