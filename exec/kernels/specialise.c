@@ -75,19 +75,17 @@ static janus_status infer_node(spec *s, const jn_segnode *n) {
     return JANUS_OK;
 }
 
-/* Whether a kernel that needs row-major operands reads the value. */
-static bool read_dense(const jn_seginst *inst, uint32_t value) {
+static void find_dense_reads(jn_seginst *inst) {
     const jn_segment *seg = inst->seg;
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_segnode *n = &seg->nodes[i];
         if (n->op->flags & JN_OP_STRIDED)
             continue;
         for (uint32_t k = 0; k < n->n_in; k++)
-            if (n->in[k].kind == JN_SRC_NODE &&
-                seg->nodes[n->in[k].index].value[n->in[k].index_out] == value)
-                return true;
+            if (n->in[k].kind == JN_SRC_NODE)
+                inst->values[seg->nodes[n->in[k].index].value[n->in[k].index_out]].read_dense =
+                    true;
     }
-    return false;
 }
 
 /* A view of all that a value of this segment holds, in its order, leaves the segment: the value is
@@ -157,8 +155,7 @@ static void try_alias(spec *s, const jn_segnode *n) {
     bool dense = true;
     for (int i = 0; i < v->shape->rank; i++)
         dense = dense && (v->shape->dims[i] == 1 || strides[i] == v->shape->strides[i]);
-    v->copied = (v->output >= 0 && !leaves_whole(s->inst, v, dense)) ||
-                (!dense && read_dense(s->inst, n->value[0]));
+    v->copied = (v->output >= 0 && !leaves_whole(s->inst, v, dense)) || (!dense && v->read_dense);
     v->alias = !v->copied;
     if (v->copied) {
         v->view_strides = strides;
@@ -285,6 +282,7 @@ static janus_status specialise(spec *s, const jn_shape *const *in, const int64_t
         v->output = (int32_t)i;
         inst->out[i] = v->shape;
     }
+    find_dense_reads(inst);
     for (uint32_t i = 0; i < seg->n_nodes; i++)
         if (seg->nodes[i].acc < 0)
             try_alias(s, &seg->nodes[i]);

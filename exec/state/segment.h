@@ -99,6 +99,7 @@ typedef struct jn_segvalue {
     const int64_t *strides;      /* where its elements are */
     const int64_t *view_strides; /* copied: where they are in the base */
     bool contiguous;
+    bool read_dense;   /* by a kernel that needs row-major operands */
     uint32_t last_use; /* node that reads it last, aliases included */
 } jn_segvalue;
 

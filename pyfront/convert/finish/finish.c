@@ -5,6 +5,8 @@
  */
 #include "pyfront/convert/finish/finish.h"
 
+#include <stdlib.h>
+
 #include "graph/passes/passes.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/finish/recipe.h"
@@ -116,6 +118,46 @@ static void finish_containers(jcv *c, jcv_finishing *f) {
     }
 }
 
+static const jn_storage *storage_of(const jcv_rec *r) {
+    return ((jpy_tensor *)r->proxy)->t->storage;
+}
+
+static int by_storage(const void *a, const void *b) {
+    uintptr_t x = (uintptr_t)storage_of(*(jcv_rec *const *)a);
+    uintptr_t y = (uintptr_t)storage_of(*(jcv_rec *const *)b);
+    return (x > y) - (x < y);
+}
+
+/* What is written is the only tensor in its memory.  Of an unrolled epoch there are a hundred
+ * thousand: they are sorted, not compared two by two. */
+static void written_alone(jcv *c) {
+    size_t n = 0;
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        n += r->proxy != NULL;
+    jcv_rec **all = jcv_alloc(c, (n + 1) * sizeof *all);
+    n = 0;
+    for (jcv_rec *r = c->recs; r; r = r->next)
+        if (r->proxy)
+            all[n++] = r;
+    qsort(all, n, sizeof *all, by_storage);
+    bool shared = false;
+    for (size_t i = 0, end; i < n; i = end) {
+        bool written = false;
+        for (end = i; end < n && storage_of(all[end]) == storage_of(all[i]); end++)
+            written = written || all[end]->written;
+        shared = shared || (written && end - i > 1);
+        for (size_t k = i; k < end && end - i > 1 && !c->one_tensor; k++)
+            for (size_t q = i; q < end && all[k]->written; q++)
+                if (q != k && all[q]->proxy == all[k]->proxy) {
+                    c->one_tensor = true;
+                    snprintf(c->reason, sizeof c->reason, "a tensor with two sources is written");
+                    jcv_throw_now(c, THROW_RESTART);
+                }
+    }
+    if (shared)
+        jcv_refuse(c, "a tensor is written that shares memory with another");
+}
+
 static void finish_tensors(jcv *c, jcv_finishing *f) {
     bool any = false;
     for (jcv_rec *r = c->recs; r; r = r->next) {
@@ -142,15 +184,8 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");
     }
-    for (jcv_rec *r = c->recs; any && r; r = r->next)
-        for (jcv_rec *q = c->recs; q; q = q->next)
-            if (r != q && r->proxy && r->proxy == q->proxy && r->written && !c->one_tensor) {
-                c->one_tensor = true;
-                snprintf(c->reason, sizeof c->reason, "a tensor with two sources is written");
-                jcv_throw_now(c, THROW_RESTART);
-            } else if (r != q && r->proxy && q->proxy && r->written &&
-                       ((jpy_tensor *)r->proxy)->t->storage == ((jpy_tensor *)q->proxy)->t->storage)
-                jcv_refuse(c, "a tensor is written that shares memory with another");
+    if (any)
+        written_alone(c);
 }
 
 /* Two ways may lead to one object (`net.l1` and an item of `net._modules`).  Of those that have to

@@ -415,12 +415,7 @@ static bool once(const jcv *c) {
 
 /* Whether what a call returned, or what was read, may be x, which was there before. */
 static bool may_be_older(const jcv_rec *r, const jcv_rec *x) {
-    if (!r->shared || r->src)
-        return false;
-    for (; r; r = r->next) /* newest first */
-        if (r == x)
-            return true;
-    return false;
+    return r->shared && !r->src && r->serial >= x->serial;
 }
 
 /* Whether it may be a tensor of the caller that was written: the graph has another value of that,
