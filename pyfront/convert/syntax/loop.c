@@ -83,6 +83,8 @@ typedef struct visit {
     uint32_t index;       /* slot: which round it is */
     const jpy_tree *loop; /* the statement, NULL: none */
     bool peeled;          /* its first round has been made */
+    bool of_iterator;     /* which has what is left of them, but for the time of the rounds */
+    bool forked;          /* it was left under a condition, or not */
 } visit;
 
 static void visit_known(jcv *c, visit *v);
@@ -96,22 +98,33 @@ static jcv_out visit_others(jcv *c, void *user, int arm) {
     return OUT_NORMAL;
 }
 
+/* What an iterator has when its loop has come to an end.  While that goes on, and where only the
+ * graph knows how far it went, nobody else may take an item: then it has no tuple of them. */
+static void give_back(jcv *c, const visit *v) {
+    if (v->of_iterator && !v->forked)
+        jcv_put(c, v->over->slot, jcv_tuple(c, v->items + v->at, v->n - v->at));
+}
+
 static void visit_known(jcv *c, visit *v) {
     for (unsigned first = v->at; v->at < v->n;) {
         if (v->leave && how(c, v->leave) < 0) {
             if (v->n - first > NEST)
                 jcv_refuse(c, "a loop of %u rounds is left under a condition of the graph", v->n);
+            v->forked = true;
             jcv_branch(c, left_is(c, v->leave, GOES_ON), visit_others, v);
             return;
         }
-        if (how(c, v->leave) > 0)
+        if (how(c, v->leave) > 0) {
+            give_back(c, v);
             return;
+        }
         jcv_unchanged(c, v->watch, v->first + v->at);
         jcv_av *item = v->items[v->at++];
         v->fn(c, v->user, jcv_taken(c, v->over, item));
     }
     if (how(c, v->leave) <= 0)
         jcv_unchanged(c, v->watch, -1);
+    give_back(c, v);
 }
 
 static jcv_val *int_const(jcv *c, int64_t v) {
@@ -235,7 +248,8 @@ static void visit_any(jcv *c, visit *v) {
         v->n = left->n;
         v->first = (int64_t)over->n - left->n;
         v->watch = over->watch;
-        jcv_put(c, over->slot, jcv_tuple(c, NULL, 0));
+        v->of_iterator = true;
+        jcv_put(c, over->slot, jcv_none(c));
     } else if (!jcv_items(c, over, &v->items, &v->n)) {
         if (!jcv_is_seq(over))
             jcv_refuse(c, "a loop over %s", jcv_describe(over));
