@@ -288,42 +288,6 @@ static const struct {
                  {"sorted", jcv_b_sorted},
                  {NULL, NULL}};
 
-/* math.NAME() of one number of the graph (and round()); NULL: not known here. */
-static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
-    static const struct {
-        const char *name;
-        const jn_op *op;
-    } ops[] = {
-#define OF(id) {#id, JN_OP(s_##id)}
-        OF(exp),   OF(expm1), OF(log),
-        OF(log1p), OF(log2),  OF(log10),
-        OF(sqrt),  OF(sin),   OF(cos),
-        OF(tan),   OF(atan),  OF(sinh),
-        OF(cosh),  OF(tanh),  OF(floor),
-        OF(ceil),  OF(round), OF(isfinite),
-        OF(isinf), OF(isnan), {"trunc", JN_OP(s_int)},
-#undef OF
-    };
-    bool two = a->n_pos == 2 && (a->pos[0]->kind == AV_SCALAR || a->pos[1]->kind == AV_SCALAR);
-    if (a->n_kw || !(two || (a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)))
-        return NULL;
-    jcv_val *in[2];
-    for (unsigned i = 0; i < a->n_pos; i++) {
-        if (!jcv_is_numeric(a->pos[i]))
-            return NULL;
-        in[i] = jcv_number(c, a->pos[i]);
-    }
-    if (two && !strcmp(name, "log")) { /* as CPython has it */
-        for (int i = 0; i < 2; i++)
-            in[i] = &jcv_op(c, JN_OP(s_log), &in[i], 1, NULL)->out[0];
-        return jcv_scalar(c, &jcv_op(c, JN_OP(s_truediv), in, 2, NULL)->out[0]);
-    }
-    for (size_t i = 0; !two && i < sizeof ops / sizeof *ops; i++)
-        if (!strcmp(name, ops[i].name))
-            return jcv_scalar(c, &jcv_op(c, ops[i].op, in, 1, NULL)->out[0]);
-    return NULL;
-}
-
 /* math.prod() of a list or tuple that has numbers of the graph; NULL: of something else. */
 static jcv_av *prod_call(jcv *c, const jcv_args *a) {
     jcv_av *start = jcv_kw_of(a, "start"), **items;
@@ -344,6 +308,44 @@ static jcv_av *prod_call(jcv *c, const jcv_args *a) {
     for (unsigned i = 0; i < n; i++)
         product = jcv_binary(c, JPY_MUL, product, items[i], false);
     return product;
+}
+
+/* math.NAME() of numbers of the graph (and round()); NULL: not known here. */
+static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
+    static const struct {
+        const char *name;
+        const jn_op *op;
+    } ops[] = {
+#define OF(id) {#id, JN_OP(s_##id)}
+        OF(exp),   OF(expm1), OF(log),
+        OF(log1p), OF(log2),  OF(log10),
+        OF(sqrt),  OF(sin),   OF(cos),
+        OF(tan),   OF(atan),  OF(sinh),
+        OF(cosh),  OF(tanh),  OF(floor),
+        OF(ceil),  OF(round), OF(isfinite),
+        OF(isinf), OF(isnan), {"trunc", JN_OP(s_int)},
+#undef OF
+    };
+    if (!strcmp(name, "prod"))
+        return prod_call(c, a);
+    bool two = a->n_pos == 2 && (a->pos[0]->kind == AV_SCALAR || a->pos[1]->kind == AV_SCALAR);
+    if (a->n_kw || !(two || (a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)))
+        return NULL;
+    jcv_val *in[2];
+    for (unsigned i = 0; i < a->n_pos; i++) {
+        if (!jcv_is_numeric(a->pos[i]))
+            return NULL;
+        in[i] = jcv_number(c, a->pos[i]);
+    }
+    if (two && !strcmp(name, "log")) { /* as CPython has it */
+        for (int i = 0; i < 2; i++)
+            in[i] = &jcv_op(c, JN_OP(s_log), &in[i], 1, NULL)->out[0];
+        return jcv_scalar(c, &jcv_op(c, JN_OP(s_truediv), in, 2, NULL)->out[0]);
+    }
+    for (size_t i = 0; !two && i < sizeof ops / sizeof *ops; i++)
+        if (!strcmp(name, ops[i].name))
+            return jcv_scalar(c, &jcv_op(c, ops[i].op, in, 1, NULL)->out[0]);
+    return NULL;
 }
 
 /* round() of a number of the graph; NULL: of something else. */
@@ -459,9 +461,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
-        bool math = !strcmp(module, "math");
-        jcv_av *r = math ? math_call(c, name, a) : NULL;
-        r = r || !math || strcmp(name, "prod") != 0 ? r : prod_call(c, a);
+        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : NULL;
         if (r)
             return r;
         return jcv_call_real(c, o, a, name);

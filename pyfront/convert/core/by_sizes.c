@@ -213,10 +213,10 @@ static jcv_val *repeat(jcv *c, jcv_val *x, const janus_repeat_attrs *a) {
             wide[n_wide++] = v[1];
         if (of_dim)
             wide[n_wide++] = v[0];
-        if (of_dim || of_times)
-            all[n_all++] = of_dim && of_times            ? result(c, JN_OP(s_mul), v, 2, NULL)
-                           : (of_dim ? times : dim) == 1 ? v[of_times]
-                                                         : result(c, JN_OP(s_mul), v, 2, NULL);
+        if (of_dim || of_times) {
+            bool once = dim == 1 || times == 1;
+            all[n_all++] = once ? v[of_times] : result(c, JN_OP(s_mul), v, 2, NULL);
+        }
     }
     janus_reshape_attrs apart = {sizeof apart, {shape, 2 * rank}};
     janus_expand_attrs more = {sizeof more, {wider, 2 * rank}};

@@ -109,6 +109,8 @@ void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least);
 /* The size of an axis as a number of the graph, and an int as one. */
 jcv_val *jcv_size_of(jcv *c, jcv_val *t, int axis);
 jcv_val *jcv_int(jcv *c, int64_t i);
+/* The size of an axis, which is a constant where it does not vary. */
+jcv_val *jcv_dim_of(jcv *c, jcv_val *t, int axis);
 /* A symbol that no dim of an argument has.  Both images come here in the same order. */
 jcv_symbol *jcv_fresh_symbol(jcv *c);
 /* A number as the eager layer gets it; NULL: it cannot. */

@@ -176,6 +176,11 @@ jcv_val *jcv_int(jcv *c, int64_t i) {
     return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i});
 }
 
+jcv_val *jcv_dim_of(jcv *c, jcv_val *t, int axis) {
+    int64_t size = t->type->dims[axis];
+    return jcv_dim_varies(c, size) ? jcv_size_of(c, t, axis) : jcv_int(c, size);
+}
+
 jcv_av *jcv_size(jcv *c, jcv_val *t, int axis) {
     if (!jcv_dim_varies(c, t->type->dims[axis]))
         return jcv_take(c, PyLong_FromLongLong(t->type->dims[axis]));

@@ -101,14 +101,9 @@ static jcv_node *sliced(jcv *c, jcv_val *const in[3], int axis, int64_t part) {
     return n;
 }
 
-static jcv_val *whole_of(jcv *c, jcv_val *x, int axis) {
-    int64_t size = x->type->dims[axis];
-    return jcv_dim_varies(c, size) ? jcv_size_of(c, x, axis) : jcv_int(c, size);
-}
-
 /* x[-n:], of which there are so many. */
 static jcv_node *last_part(jcv *c, jcv_val *x, int axis, jcv_val *start) {
-    jcv_val *whole = whole_of(c, x, axis);
+    jcv_val *whole = jcv_dim_of(c, x, axis);
     jcv_val *n = &jcv_op(c, JN_OP(s_neg), &start, 1, NULL)->out[0];
     jcv_val *from[2] = {whole, start};
     jcv_at_least(c, n, jcv_int(c, 1)); /* x[-0:] is all of x */
@@ -127,7 +122,7 @@ jcv_node *jcv_part_of(jcv *c, jcv_val *x, int axis, jcv_val *start, jcv_val *sto
     bool free_start = is_free(c, start), free_stop = is_free(c, stop);
     if (!free_start && !free_stop && (!stop || is_const(stop) || jcv_dim_varies(c, size)))
         return jcv_op(c, JN_OP(slice), in, 3, &attrs);
-    jcv_val *whole = whole_of(c, x, axis);
+    jcv_val *whole = jcv_dim_of(c, x, axis);
     if (free_start && part >= 0) {
         jcv_at_least(c, start, jcv_int(c, 0));
         jcv_at_least(c, whole, stop);

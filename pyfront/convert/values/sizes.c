@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of tensors whose dims vary: x.shape, size(), the rows of a loop. */
-#include "pyfront/convert/values/native.h"
 #include "pyfront/convert/values/values.h"
 
 #include <string.h>
@@ -95,11 +94,9 @@ jcv_av *jcv_narrowed(jcv *c, const jcv_args *args) {
     bool first = start->kind == AV_PY && jcv_long(c, start) == 0;
     jcv_av *bounds[3] = {start, first ? length : jcv_binary(c, JPY_ADD, start, length, false),
                          none};
-    int64_t size = x->type->dims[axis];
-    jcv_val *whole = jcv_dim_varies(c, size) ? jcv_size_of(c, x, (int)axis) : jcv_int(c, size);
     jcv_at_least(c, from, jcv_int(c, 0));
     jcv_at_least(c, n, jcv_int(c, 0));
-    jcv_at_least(c, whole, jcv_number(c, bounds[1])); /* it raises */
+    jcv_at_least(c, jcv_dim_of(c, x, (int)axis), jcv_number(c, bounds[1])); /* it raises */
     return jcv_tensor_part(c, self, (int)axis, bounds);
 }
 
