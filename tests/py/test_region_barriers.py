@@ -4,9 +4,7 @@
 import ast
 import importlib.util
 import pathlib
-import shutil
 import sys
-import tempfile
 
 import pytest
 import janus
@@ -19,7 +17,7 @@ sys.path.insert(0, str(HERE))
 from diff import harness  # noqa: E402
 
 
-LOG = pathlib.Path(tempfile.mkdtemp()) / "ticks"
+LOG = None  # a file, in each test
 
 
 def tick(n):
@@ -91,10 +89,10 @@ ASK_FOR_GRAPHS = ("prog_late.one_update", "prog_late.state_and_parameter", "prog
 FAIL = (1, 2, 3, 5)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def log_of_ticks():
-    yield
-    shutil.rmtree(LOG.parent)
+@pytest.fixture(autouse=True)
+def log_of_ticks(tmp_path):
+    global LOG
+    LOG = tmp_path / "ticks"
 
 
 def run_ticking(prog, function):
