@@ -47,7 +47,8 @@ static bool is_tensor(const jn_type *t) { return t->kind == JANUS_KIND_TENSOR; }
 
 /* Products take one dtype; kernels of images and layers take floats. */
 static int check_product(const jn_op *op, unsigned n_in, const jn_type *types) {
-    bool floats = op->id == JN_OP_ID_linear || op->id == JN_OP_ID_conv2d;
+    bool floats = op->id == JN_OP_ID_linear || op->id == JN_OP_ID_conv2d ||
+                  op->id == JN_OP_ID_conv2d_input_grad;
     if (!floats && op->id != JN_OP_ID_matmul && op->id != JN_OP_ID_dot)
         return 0;
     for (unsigned i = 0; i < n_in; i++) {

@@ -120,6 +120,8 @@ const jpy_spelling jpy_spellings[] = {
     {"mv", "input, vec", jpy_bind_mv, 3, "Matrix times vector."},
     {"conv2d", "input, weight, bias=, stride=, padding=, dilation=, groups=", jpy_bind_conv2d, 1,
      "2-D cross-correlation, NCHW."},
+    {"_conv2d_input_grad", "input, weight, like, stride=, padding=, dilation=, groups=",
+     jpy_bind_conv2d_input_grad, 1, "The gradient of conv2d for its input, which is like that."},
     {"max_pool2d", "input, kernel_size, stride=, padding=, dilation=, ceil_mode=",
      jpy_bind_max_pool2d, 1, "The largest of each window."},
     {"avg_pool2d", "input, kernel_size, stride=, padding=, ceil_mode=, count_include_pad=",

@@ -46,6 +46,7 @@ int jpy_bind_clamp_min(jpy_bound *b, PyObject *const *a);
 int jpy_bind_clone(jpy_bound *b, PyObject *const *a);
 int jpy_bind_contiguous(jpy_bound *b, PyObject *const *a);
 int jpy_bind_conv2d(jpy_bound *b, PyObject *const *a);
+int jpy_bind_conv2d_input_grad(jpy_bound *b, PyObject *const *a);
 int jpy_bind_cpu(jpy_bound *b, PyObject *const *a);
 int jpy_bind_cross_entropy(jpy_bound *b, PyObject *const *a);
 int jpy_bind_cumsum(jpy_bound *b, PyObject *const *a);

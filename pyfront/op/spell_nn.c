@@ -30,6 +30,16 @@ int jpy_bind_conv2d(jpy_bound *b, PyObject *const *a) {
                ? -1
                : 0;
 }
+/* grad, weight, like, stride, padding, dilation, groups */
+int jpy_bind_conv2d_input_grad(jpy_bound *b, PyObject *const *a) {
+    if (jpy_use(b, JN_OP(conv2d_input_grad), a, 3) < 0)
+        return -1;
+    janus_conv2d_input_grad_attrs *s = ATTRS(janus_conv2d_input_grad_attrs);
+    return pair(b, a[3], &s->stride) < 0 || pair(b, a[4], &s->padding) < 0 ||
+                   pair(b, a[5], &s->dilation) < 0 || jpy_int_arg(a[6], &s->groups) < 0
+               ? -1
+               : 0;
+}
 /* input, kernel_size, stride, padding, dilation, ceil_mode */
 int jpy_bind_max_pool2d(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(max_pool2d), a, 1) < 0)

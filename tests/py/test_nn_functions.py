@@ -197,6 +197,56 @@ def test_conv_transpose_is_the_gradient_of_conv(stride, padding, dilation, group
           w[..., 0].copy())
 
 
+def scattered(x, w, b, stride, padding, extra, dilation, groups):
+    """A transposed convolution by its definition: each number adds the filters, times itself, to where they lie."""
+    (n, c, h, v), (kh, kw), o = x.shape, w.shape[2:], w.shape[1]
+    size = [(d - 1) * stride + dilation * (k - 1) + 1 for d, k in ((h, kh), (v, kw))]
+    y = np.zeros((n, o * groups, size[0] + padding + extra, size[1] + padding + extra))
+    for i, j in np.ndindex(h, v):
+        for r, t in np.ndindex(kh, kw):
+            for g in range(groups):
+                part = slice(g * (c // groups), (g + 1) * (c // groups))
+                y[:, g * o:(g + 1) * o, i * stride + r * dilation, j * stride + t * dilation] += (
+                    x[:, part, i, j] @ w[part, :, r, t])
+    return y[..., padding:size[0] - padding + extra, padding:size[1] - padding + extra] + b[:, None, None]
+
+
+@pytest.mark.parametrize("stride, padding, dilation, groups, extra", [
+    (stride, padding, dilation, groups, extra) for stride in (1, 2, 3) for padding in (0, 1, 2) for dilation in (1, 2, 4)
+    for groups in (1, 2) for extra in range(max(stride, dilation))])
+def test_conv_transpose_by_its_definition(stride, padding, dilation, groups, extra):
+    x, w, b = made(2, 4, 4, 5), made(4, 4 // groups, 3, 2, seed=1), made(4, seed=2)
+    check(lambda x, w, b: F.conv_transpose2d(x, w, b, stride, padding, extra, groups, dilation),
+          lambda x, w, b: scattered(x, w, b, stride, padding, extra, dilation, groups), x, w, b)
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_conv_transpose_of_all_sizes_is_one_graph(numerics):
+    def step(x, w, b):
+        w.grad = b.grad = None
+        loss = (F.conv_transpose2d(x, w, b, 2, 1, 1) ** 2).sum()
+        loss.backward()
+        return loss
+    graph = janus.function(step, verify="never", measure=False, numerics=numerics)
+    weights = [[tensor(made(3, 2, 3, 2, seed=1)).requires_grad_(), tensor(made(2, seed=2)).requires_grad_()]
+               for _ in range(2)]
+    for i in range(20):
+        x = tensor(made(2 + i % 3, 3, 2 + i, 4 + i % 5, seed=i))
+        got, want = graph(x, *weights[0]), step(x, *weights[1])
+        for a, c in [(got, want)] + [(a.grad, c.grad) for a, c in zip(*weights)]:
+            np.testing.assert_allclose(a.detach().numpy(), c.detach().numpy(), rtol=0 if numerics == "exact" else 1e-9)
+    stats = graph.stats()
+    assert stats["graph"] >= 14 and stats["entries"] <= 3, stats
+
+
+def test_what_conv_transpose_refuses():
+    x, w = janus.ones(1, 2, 1, 1), janus.ones(2, 1, 2, 2)
+    for args in ((x, w, None, 0), (x, w, None, 1, -1), (x, w, None, 1, 2), (x, janus.ones(3, 1, 2, 2)), (x, w.double()),
+                 (x.long(), w.long())):
+        with pytest.raises(RuntimeError):
+            F.conv_transpose2d(*args)
+
+
 def test_pools_over_one_dim():
     check(lambda t: F.max_pool1d(t, 3, 2, 1), lambda x: np.stack(
         [x[..., max(0, i - 1):i + 2].max(-1) for i in (0, 2, 4, 6)], -1), made(2, 3, 8))

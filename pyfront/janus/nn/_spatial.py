@@ -323,21 +323,21 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         raise RuntimeError("non-positive stride is not supported")
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
-    kernel = weight.shape[2:]
-    flipped = weight.reshape((groups, -1) + tuple(weight.shape[1:])).transpose(1, 2).flip(-2, -1)
-    flipped = flipped.reshape((-1, input.shape[-3] // groups) + tuple(kernel))
+    input, weight = _C._autocast(input, True), _C._autocast(weight, True)
+    # An image larger by a stride or more would have given that conv2d a larger result: it is padded.
+    within = all(extra[i] < stride[i] for i in range(2))
+    around, more = (padding, extra) if within else ((0, 0), (0, 0))
 
     def run(x):
-        for i in range(2):  # stride - 1 zeros behind every element but the last
-            if stride[i] > 1:
-                dim = 2 + i
-                shape = list(x.shape)
-                shape[dim] *= stride[i]
-                x = pad(x.unsqueeze(dim + 1), (0, 0) * (3 - dim) + (0, stride[i] - 1)).reshape(shape)
-        around = [dilation[i] * (kernel[i] - 1) - padding[i] for i in range(2)]
-        behind = [around[i] + extra[i] - (stride[i] - 1) for i in range(2)]
-        x = pad(x, (around[1], behind[1], around[0], behind[0]))
-        return _C.conv2d(x, flipped, bias, (1, 1), (0, 0), dilation, groups)
+        least = [dilation[i] * (weight.shape[2 + i] - 1) - 2 * around[i] + more[i] + 1 for i in range(2)]
+        size = [(x.shape[2 + i] - 1) * stride[i] + least[i] for i in range(2)]
+        if min(least) <= 0 and min(size) <= 0:
+            raise RuntimeError(f"conv_transpose2d: of {tuple(x.shape[2:])} there would be a result of {tuple(size)}")
+        image = x.new_zeros(()).expand(x.shape[0], weight.shape[1] * groups, size[0], size[1])
+        y = _C._conv2d_input_grad(x, weight, image, stride, around, dilation, groups)
+        if not within:
+            y = pad(y, (-padding[1], extra[1] - padding[1], -padding[0], extra[0] - padding[0]))
+        return y if bias is None else y + _C._autocast(bias, True).reshape(-1, 1, 1)
     return _batched(run, input, 2)
 
 
