@@ -90,24 +90,18 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
 
 static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
                             janus_host_value *out) {
-    if (PyAnySet_CheckExact((PyObject *)o)) { /* its items are its keys */
-        PyObject *item = jpy_host_object(key);
-        int has = item ? PySet_Contains(o, item) : -1;
-        Py_XDECREF(item);
-        PyErr_Clear();
-        if (has < 0)
-            return jn_error(JANUS_ASSUMPTION_FAILED, "an item that cannot be looked up");
-        return found(ctx, has ? Py_NewRef(Py_None) : NULL, out, "item");
-    }
-    if (!PyDict_CheckExact((PyObject *)o))
+    bool set = PyAnySet_CheckExact((PyObject *)o); /* its items are its keys */
+    if (!set && !PyDict_CheckExact((PyObject *)o))
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
-    PyObject *k = jpy_host_object(key), *v = k ? PyDict_GetItemWithError(o, k) : NULL;
+    PyObject *k = jpy_host_object(key), *v = NULL;
+    bool looked = k && (set ? !jpy_key_asks(o, k) : jpy_key_look(o, k, &v));
+    if (looked && set && PySet_Contains(o, k) > 0)
+        v = Py_None;
     Py_XDECREF(k);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        return jn_error(JANUS_ASSUMPTION_FAILED, "a key that cannot be looked up");
-    }
-    return found(ctx, Py_XNewRef(v), out, "key");
+    if (looked)
+        return found(ctx, Py_XNewRef(v), out, "key");
+    PyErr_Clear();
+    return jn_error(JANUS_ASSUMPTION_FAILED, "a key that is looked up by code of the program");
 }
 
 static janus_status key_of(void *ctx, janus_object o, janus_object *out) {

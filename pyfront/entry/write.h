@@ -71,9 +71,9 @@ typedef JN_VEC(jpy_copied) jpy_copies;
 /* The log of the run, then the steps; false: out of memory, an exception may be set.  Memory of all
  * zeros is an empty list; to be freed in any case. */
 bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run);
-/* Whether all that the writes let go of dies quietly (pyfront/tensor/dying.h); false, too: memory
- * is short.  Before `ready`.  copies: what refers to objects beside the program and the run, or
- * NULL. */
+/* Whether all that the writes let go of dies quietly (pyfront/tensor/dying.h) and no key is asked
+ * for another (pyfront/base/keys.h); false, too: memory is short.  Before `ready`.  copies: what
+ * refers to objects beside the program and the run, or NULL. */
 bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const struct jpy_host *host,
                           const jpy_copies *copies);
 bool jpy_writes_ready(jpy_writes *w);

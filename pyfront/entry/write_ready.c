@@ -382,6 +382,10 @@ bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const jpy_host *ho
         jpy_write *x = &w->all.data[i];
         if (x->kind == JPY_WRITE_POP && !(x->of = target(w, x->o)))
             d.loud = true;
+        if (x->kind == JPY_WRITE_KEY && jpy_key_asks(x->o, x->key)) {
+            d.loud = true;
+            break;
+        }
         replaced(&d, x);
     }
     if (d.asked || d.todo.n) /* with what goes, what variables hold may go */

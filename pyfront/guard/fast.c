@@ -163,7 +163,10 @@ static bool names_hold(const jpy_guards *g, jpy_fast_names *names) {
     const jpy_fast *f = &g->fast;
     for (size_t i = 0; i < f->named.n; i++) {
         const jpy_src *s = g->srcs.data[f->named.data[i]];
-        if (s->obj == names->dict && jpy_src_read(s, NULL, NULL) != f->values[s->slot])
+        if (s->obj != names->dict)
+            continue;
+        PyObject *v = jpy_src_read(s, NULL, NULL);
+        if (v != f->values[s->slot] || (!v && jpy_src_asks(s, NULL)))
             return false;
     }
     names->version = version_of(names->dict);

@@ -142,7 +142,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_CONST:
         return s->key;
     case JPY_SRC_GLOBAL:
-        return PyDict_GetItem(s->obj, s->key);
+        return jpy_key_value(s->obj, s->key);
     case JPY_SRC_CELL:
         return parent && PyTuple_CheckExact(parent) && s->index < PyTuple_GET_SIZE(parent)
                    ? PyCell_GET(PyTuple_GET_ITEM(parent, s->index))
@@ -156,7 +156,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
             return jpy_own_attr(parent, s->key, s->how, s->offset);
         {
             PyObject *d = jpy_module_check(parent) ? ((jpy_module *)parent)->dict : NULL;
-            return d ? PyDict_GetItem(d, s->key) : NULL;
+            return d ? jpy_key_value(d, s->key) : NULL;
         }
     case JPY_SRC_TYPE:
         return _PyType_Lookup((PyTypeObject *)s->obj, s->key);
@@ -164,7 +164,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
         return parent ? item_of(parent, s->index) : NULL;
     case JPY_SRC_KEY:
         return parent && PyDict_CheckExact(parent) && jpy_src_key(s)
-                   ? PyDict_GetItem(parent, jpy_src_key(s))
+                   ? jpy_key_value(parent, jpy_src_key(s))
                    : NULL;
     case JPY_SRC_FUNC:
         if (!parent || !PyFunction_Check(parent))
@@ -309,7 +309,7 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
 bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     uint32_t c = s->checks;
     if (c & JPY_CHECK_ABSENT)
-        return !v;
+        return !v && !jpy_src_asks(s, s->parent ? slots[s->parent->slot] : NULL);
     if (!v)
         return false;
     if (c == JPY_CHECK_TENSOR)

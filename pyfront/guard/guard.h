@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "graph/base/arena.h"
+#include "pyfront/base/keys.h"
 #include "pyfront/function/function.h"
 
 typedef enum jpy_src_kind {
@@ -203,8 +204,11 @@ static inline PyObject *jpy_src_key(const jpy_src *s) {
 /* The source with that description, made when it is new.  NULL: out of memory. */
 jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
                      PyObject *key, int64_t index);
-/* Its value now (borrowed), NULL: nothing there (no exception). */
+/* Its value now (borrowed), NULL: nothing there, or a key of the program's would be asked (no
+ * exception). */
 PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call);
+/* Whether nothing was read since a key of the program's would be asked (see base/keys.h). */
+bool jpy_src_asks(const jpy_src *s, PyObject *parent);
 /* The value of that very object in a dict, which the source does not keep; NULL: it cannot be. */
 jpy_src *jpy_src_by_object(jpy_guards *g, jpy_src *dict, PyObject *key);
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);

@@ -11,6 +11,8 @@
 
 #include <structmember.h>
 
+#include "pyfront/methods/methods.h"
+
 /* What the converter goes by without looking it up by name: through slots, or by CPython's own
  * functions. */
 static const char *const special_names[] = {
@@ -199,6 +201,14 @@ static PyObject *of_type(PyObject *o, PyObject *name) {
     if (!d || Py_TYPE(d) != &PyStaticMethod_Type)
         return d;
     return borrowed(Py_TYPE(d)->tp_descr_get(d, o, (PyObject *)Py_TYPE(o)));
+}
+
+bool jpy_src_asks(const jpy_src *s, PyObject *parent) {
+    PyObject *d = s->kind == JPY_SRC_GLOBAL ? s->obj : s->kind == JPY_SRC_KEY ? parent : NULL;
+    if (s->kind == JPY_SRC_ATTR && s->how == JPY_ATTR_MODULE && parent && jpy_module_check(parent))
+        d = ((jpy_module *)parent)->dict;
+    PyObject *key = d && PyDict_CheckExact(d) ? jpy_src_key(s) : NULL;
+    return key && jpy_key_asks(d, key);
 }
 
 PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t offset) {

@@ -424,7 +424,7 @@ static PyObject *samples_at(jcv *c, jcv_av *o, const jcv_av *key) {
     for (Py_ssize_t i = 0; known && i < PyList_GET_SIZE(s); i++) {
         PyObject *d = PyList_GET_ITEM(s, i);
         known = PyDict_CheckExact(d) && !jcv_live_object(c, d);
-        PyObject *v = known ? PyDict_GetItem(d, key->py) : NULL;
+        PyObject *v = known ? jpy_key_value(d, key->py) : NULL;
         if (v && PyList_Append(got, v) < 0)
             jcv_refuse_py(c);
     }

@@ -20,6 +20,8 @@ static jpy_src *const_src(jcv *c, PyObject *o) {
 }
 
 jcv_outer jcv_global_var(jcv *c, PyObject *dict, PyObject *name) {
+    if (jpy_key_asks(dict, name))
+        jcv_refuse(c, "a name that is looked up by code of the program");
     return (jcv_outer){dict, name, jcv_find_attr(c, dict, name) ? const_src(c, dict) : NULL,
                        jpy_src_get(c->guards, JPY_SRC_GLOBAL, NULL, dict, name, 0)};
 }

@@ -86,7 +86,7 @@ static PyObject *object_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample)
         return i >= 0 && i < size ? PySequence_Fast_GET_ITEM(o, i) : NULL;
     }
     PyObject *key = jcv_constant_key(c, n), *d = key ? object_for(c, n->in[0], root, sample) : NULL;
-    return d && PyDict_CheckExact(d) ? PyDict_GetItem(d, key) : NULL;
+    return d && PyDict_CheckExact(d) ? jpy_key_value(d, key) : NULL;
 }
 
 static bool scalar_of(PyObject *o, uint8_t kind, janus_scalar *out) {

@@ -113,29 +113,10 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
     jcv_refuse(c, "%s as a key", jcv_describe(key));
 }
 
-/* Whether code of Python says what is equal to it. */
-static bool compares_itself(jcv *c, PyObject *key) {
-    for (Py_ssize_t i = 0; PyTuple_CheckExact(key) && i < PyTuple_GET_SIZE(key); i++)
-        if (compares_itself(c, PyTuple_GET_ITEM(key, i)))
-            return true;
-    if (!(Py_TYPE(key)->tp_flags & Py_TPFLAGS_HEAPTYPE))
-        return false;
-    PyObject *eq = _PyType_Lookup(Py_TYPE(key), jcv_slot_name(c, JCV_S_EQ, JCV_METHOD));
-    return eq && Py_TYPE(eq) != &PyWrapperDescr_Type;
-}
-
-/* A key that hashes as the one that is looked for is asked whether it is that one. */
-static void check_keys(jcv *c, PyObject *d) {
-    PyObject *k;
-    Py_ssize_t pos = 0;
-    while (PyDict_Next(d, &pos, &k, NULL))
-        if (!PyUnicode_CheckExact(k) && compares_itself(c, k))
-            jcv_refuse(c, "a dict whose keys are compared by code of the program");
-}
-
 static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
     PyObject *k = real_key(c, key);
-    check_keys(c, d->py);
+    if (jpy_key_asks(d->py, k))
+        jcv_refuse(c, "a dict whose keys are compared by code of the program");
     PyObject *v = PyDict_GetItemWithError(d->py, k);
     bool kept = key->kind == AV_TUPLE ||
                 (jcv_is_const(key) && (jpy_by_value(k) || !Py_TYPE(k)->tp_weaklistoffset));

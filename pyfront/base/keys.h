@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of dicts and items of sets: whether finding one runs code of the program's. */
+#ifndef JPY_KEYS_H
+#define JPY_KEYS_H
+
+#include "pyfront/base/jpy.h"
+
+/* Whether a dict or set, looked through for a key, may ask another one that has its hash, and whose
+ * class says itself what is equal to it.  Nothing is asked here.  Also true where the hash of the
+ * key is not known. */
+bool jpy_key_asks(PyObject *container, PyObject *key);
+/* The value in a dict, borrowed, NULL: it has none; false: it would ask.  No exception. */
+bool jpy_key_look(PyObject *dict, PyObject *key, PyObject **value);
+static inline PyObject *jpy_key_value(PyObject *dict, PyObject *key) {
+    PyObject *v;
+    return jpy_key_look(dict, key, &v) ? v : NULL;
+}
+
+#endif
