@@ -28,6 +28,8 @@ janus_status jn_log_wired(const jn_run *r, jn_wired **out, size_t *out_n);
 /* Calls fn on every effect that was logged. */
 janus_status jn_log_each(jn_run *r, janus_status (*fn)(void *arg, jn_pending_effect *e), void *arg);
 void jn_log_free(jn_run *r);
+/* Whether nothing is known of objects, and nothing logged. */
+bool jn_heap_is_new(const jn_run *r);
 /* Whether something was written that reads must see. */
 static inline bool jn_overlay_any(const jn_run *r) { return r->of_heap.overlay != NULL; }
 /* exec/heap/overlay.c */

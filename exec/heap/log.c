@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "exec/eager/eager.h"
@@ -219,6 +220,11 @@ void jn_log_free(jn_run *r) {
     jn_vec_free(&r->of_heap.effects);
     jn_vec_free(&r->of_heap.log);
     HASH_CLEAR(hh, r->of_heap.wrapped);
+}
+
+bool jn_heap_is_new(const jn_run *r) {
+    static const jn_of_heap none;
+    return memcmp(&r->of_heap, &none, sizeof none) == 0;
 }
 
 janus_status jn_log_each(jn_run *r, janus_status (*fn)(void *arg, jn_pending_effect *e),

@@ -50,6 +50,10 @@ void jn_replay_free(jn_replay *p) {
     if (!p)
         return;
     jn_mem_release(p->mem);
+    if (p->idle) {
+        jn_free(p->idle->results);
+        jn_pool_free(p->idle, sizeof *p->idle);
+    }
     for (int i = 0; i < JN_MAX_RANGES; i++)
         jn_free_aligned(p->scratch[i].data);
     jn_vec_free(&p->moves);

@@ -73,6 +73,7 @@ typedef struct jn_replay {
     JN_VEC(uint32_t) given; /* arguments that are results */
     jn_kept kept;           /* of weights among the arguments */
     jn_mem *mem;
+    jn_run *idle; /* for the next run of the list, or NULL */
     jn_scratch scratch[JN_MAX_RANGES];
     janus_run_stats stats;
     uint64_t kernels; /* written down */

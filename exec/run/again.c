@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/heap/heap.h"
 #include "exec/plan/plan.h"
 #include "exec/store/store.h"
 #include "graph/base/log.h"
@@ -127,6 +128,7 @@ bool jn_run_written(jn_run *r, bool alone) {
         return false;
     }
     p->stats = r->stats;
+    p->stats.peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_replay_scratch(p);
     p->mem = r->mem; /* what is in it stays */
     p->written = true;
     return true;
@@ -239,5 +241,33 @@ bool jn_run_again(jn_run *r, const jn_arg *args, unsigned n, janus_status *st) {
     r->stats.host_ns = 0;
     r->finished = *st == JANUS_OK;
     jn_ops_run.replays++;
+    return true;
+}
+
+/* ---- idle runs ---------------------------------------------------------------------------------
+ */
+
+jn_run *jn_run_idle(jn_planset *set, const jn_subgraph *sub) {
+    jn_replay *p = set->plans[2 * sub->index].replay;
+    jn_run *r = p ? p->idle : NULL;
+    if (r)
+        p->idle = NULL;
+    return r;
+}
+
+bool jn_run_idles(jn_run *r) {
+    jn_planset *set = r->set;
+    if (!r->finished || !r->prepared || r->rests || jn_run_met(r) || !jn_heap_is_new(r) ||
+        !jn_schedule_is_new(r))
+        return false;
+    jn_mem_drop_owned(r->mem);
+    r->mem = NULL;
+    r->args = NULL;
+    r->known = 0;
+    r->is_known = NULL;
+    r->finished = r->prepared = r->borrows = r->aside = r->replays = false;
+    r->entry->replay->idle = r;
+    r->set = NULL;
+    jn_planset_return(set);
     return true;
 }

@@ -21,5 +21,11 @@ void jn_run_write(jn_run *r, const jn_arg *args, unsigned n, jn_slot *slots, jn_
 /* The run is over, its memory (`alone`: nobody else's) as it was: the list is its plan's from now
  * on, memory included; false: there is none. */
 bool jn_run_written(jn_run *r, bool alone);
+/* A run that has made the calls of a list and nothing else is as a new one, and stays with the list
+ * for the next: most of a small run would go to making it and taking it apart.  Takes it, NULL:
+ * there is none; ... */
+jn_run *jn_run_idle(jn_planset *set, const jn_subgraph *sub);
+/* ... leaves it there, if it is such a run. */
+bool jn_run_idles(jn_run *r);
 
 #endif

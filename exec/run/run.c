@@ -25,7 +25,18 @@ static size_t default_ceiling(void) {
     return given || limit == SIZE_MAX ? limit : limit / 2;
 }
 
+/* What is the same for all runs of a SubGraph in a set. */
+static janus_status init_first(jn_run *r) {
+    for (size_t i = 0; i < r->sub->params.n; i++)
+        r->keeps |= r->sub->params.data[i].type->kind == JANUS_KIND_FRAME;
+    r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
+    JN_TRY(r->results ? JANUS_OK : JN_NO_MEMORY());
+    return jn_plan_get(r->set, r->sub, false, &r->entry);
+}
+
 static janus_status init(jn_run *r, const janus_run_options *o) {
+    r->options = (janus_run_options){0};
+    r->host = (janus_host_ops){0};
     if (o) {
         size_t n = o->struct_size < sizeof r->options ? o->struct_size : sizeof r->options;
         memcpy(&r->options, o, n);
@@ -39,10 +50,8 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     jn_schedule_begin(r);
     r->rng_offset = r->options.rng_offset;
     jn_strand_begin(r);
-    JN_TRY(jn_planset_take(r->sub->module, &r->set));
-    for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
-        r->set->plans[i].free_frames = NULL;
-    JN_TRY(jn_plan_get(r->set, r->sub, false, &r->entry));
+    if (!r->entry)
+        JN_TRY(init_first(r));
     JN_TRY(jn_run_failures(r)); /* what eager calls did wrong is no failure of this run */
     if (r->set->spare && r->set->spare->dev != r->dev) {
         jn_mem_release(r->set->spare);
@@ -56,18 +65,23 @@ static janus_status init(jn_run *r, const janus_run_options *o) {
     r->mem->on = r->on; /* as the spare one's, but for its name */
     jn_mem_expect(r->mem, r->set->expected);
     r->mem->ceiling = r->options.byte_ceiling ? r->options.byte_ceiling : default_ceiling();
-    for (size_t i = 0; i < r->sub->params.n; i++)
-        r->keeps |= r->sub->params.data[i].type->kind == JANUS_KIND_FRAME;
-    r->results = jn_calloc(r->sub->results.n + 1, sizeof *r->results);
-    return r->results ? JANUS_OK : JN_NO_MEMORY();
+    return JANUS_OK;
 }
 
 janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out) {
-    jn_run *r = jn_pool_alloc(sizeof *r); /* it is large: malloc would tidy up for it */
-    if (!r)
-        return JN_NO_MEMORY();
-    memset(r, 0, sizeof *r);
-    r->sub = sub;
+    jn_planset *set;
+    JN_TRY(jn_planset_take(sub->module, &set));
+    jn_run *r = jn_run_idle(set, sub);
+    if (!r) {
+        r = jn_pool_alloc(sizeof *r); /* it is large: malloc would tidy up for it */
+        if (!r) {
+            jn_planset_return(set);
+            return JN_NO_MEMORY();
+        }
+        memset(r, 0, sizeof *r);
+        r->sub = sub;
+    }
+    r->set = set;
     janus_status st = init(r, options);
     if (st != JANUS_OK) {
         jn_run_free(r);
@@ -188,6 +202,8 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     janus_status st;
     if (r->entry->replay && jn_run_again(r, args, n_args, &st))
         return st;
+    for (size_t i = 0; i < 2 * r->set->module->subs.n; i++)
+        r->set->plans[i].free_frames = NULL;
     jn_slot *slots = jn_arena_alloc(&r->mem->arena, (n_args + 1) * sizeof *slots);
     jn_bound *bound = jn_arena_alloc(&r->mem->tasks, (n_args + 1) * sizeof *bound);
     if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2 * (size_t)n_args))
@@ -328,9 +344,8 @@ janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_te
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
     *out = r->stats;
-    if (r->mem)
-        out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r) +
-                          (r->replays ? jn_replay_scratch(r->entry->replay) : 0);
+    if (r->mem && !r->replays) /* the list knows it */
+        out->peak_bytes = jn_mem_peak(r->mem) + r->mem->apart_most + jn_schedule_scratch(r);
     out->rng_offset = r->rng_offset;
     out->lanes = r->stats.lanes ? r->stats.lanes : 1;
 }
@@ -384,7 +399,7 @@ void jn_run_rest(jn_run *r) {
 }
 
 void jn_run_free(jn_run *r) {
-    if (!r)
+    if (!r || (r->replays && jn_run_idles(r)))
         return;
     const janus_module *held = r->rests ? NULL : let_go(r, true);
     jn_watch_end(r);

@@ -49,6 +49,13 @@ void jn_schedule_end(jn_run *r) {
     }
 }
 
+bool jn_schedule_is_new(const jn_run *r) {
+    static const jn_of_schedule none;
+    size_t from = offsetof(jn_of_schedule, early); /* all behind it */
+    return !r->of_schedule.pending && memcmp((const char *)&r->of_schedule + from,
+                                             (const char *)&none + from, sizeof none - from) == 0;
+}
+
 void jn_schedule_writes(jn_run *r, jn_replay *list) { r->of_schedule.list = list; }
 
 bool jn_schedule_written(jn_run *r) {

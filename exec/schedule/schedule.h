@@ -19,6 +19,8 @@ extern const jn_run_device jn_on_cpu;
 /* exec/schedule/flush.c: the part of a new run, whose device and memory are there; and its end. */
 void jn_schedule_begin(jn_run *r);
 void jn_schedule_end(jn_run *r);
+/* Whether it has issued nothing, and was asked for nothing. */
+bool jn_schedule_is_new(const jn_run *r);
 /* What groups call from now on is written to this list; and the end of that: false, the run did
  * what the list does not have, else the list has its scratch memory. */
 void jn_schedule_writes(jn_run *r, jn_replay *list);
