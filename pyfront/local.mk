@@ -229,6 +229,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/guard/fast.c \
 	pyfront/guard/guard.c \
 	pyfront/guard/guard.h \
+	pyfront/guard/look.h \
 	pyfront/guard/suspect.c \
 	pyfront/guard/type.c \
 	pyfront/guard/value.c \

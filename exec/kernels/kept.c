@@ -43,13 +43,13 @@ static void use(jn_kept_weight *w, const void *kept) {
     w->in_use = kept != NULL;
 }
 
-void jn_kept_look(jn_kept *k, const jn_arg *args, const bool *known) {
+void jn_kept_look(jn_kept *k, const jn_arg *args, const uint8_t *known) {
     for (size_t i = 0; i < k->weights.n; i++) {
         jn_kept_weight *w = &k->weights.data[i];
         janus_tensor *t = args[w->arg].t;
         const jn_storage *s = t->storage;
         const char *data = jn_tensor_ready_data(t);
-        if (JN_LIKELY(known && known[w->arg] && s->version == w->version &&
+        if (JN_LIKELY(known && known[w->arg] == JN_KNOWN_TENSOR && s->version == w->version &&
                       s->unseen == w->unseen && data == w->data && !jn_storage_open(s))) {
             if (JN_LIKELY(w->in_use) || w->calm < CALM) {
                 w->calm += w->calm < CALM;

@@ -41,9 +41,9 @@ typedef struct jn_kept {
  * what is kept of it.  False: out of memory. */
 bool jn_kept_add(jn_kept *k, jn_arena *a, uint32_t arg, const jn_op *op, const jn_kargs *call,
                  const void **place);
-/* A run is about to make the calls.  known[i]: argument i is the tensor of the last run, and lies
- * where it lay; NULL: nothing is known. */
-void jn_kept_look(jn_kept *k, const jn_arg *args, const bool *known);
+/* A run is about to make the calls.  known: per argument a jn_known, of the last run as well; NULL:
+ * nothing is known. */
+void jn_kept_look(jn_kept *k, const jn_arg *args, const uint8_t *known);
 void jn_kept_free(jn_kept *k);
 
 #endif

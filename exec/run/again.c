@@ -141,7 +141,7 @@ bool jn_run_written(jn_run *r, bool alone) {
 static bool look_alike(const jn_run *r, const jn_replay *p, const jn_arg *args, char **data,
                        bool *moved) {
     const jn_plan *plan = r->entry;
-    const bool *known = r->known && r->known == plan->known ? r->is_known : NULL;
+    const uint8_t *known = r->known && r->known == plan->known ? r->is_known : NULL;
     bool seen = known && p->seen == r->known;
     for (uint32_t i = 0; i < p->n_args; i++) {
         const jn_replay_arg *a = &p->arg[i];

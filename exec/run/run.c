@@ -154,7 +154,7 @@ static janus_status bind(jn_run *r, unsigned i, const jn_arg *a, jn_slot *out) {
     }
 }
 
-void jn_run_knows(jn_run *r, uint64_t number, const bool *known) {
+void jn_run_knows(jn_run *r, uint64_t number, const uint8_t *known) {
     r->known = number;
     r->is_known = known;
 }
@@ -173,7 +173,7 @@ static bool learn_known(const jn_run *r, const jn_arg *args, unsigned n) {
 static janus_status bind_all(jn_run *r, const jn_arg *args, unsigned n, jn_slot *slots,
                              jn_bound *bound) {
     jn_plan *p = r->entry;
-    const bool *known = r->known && r->known == p->known ? r->is_known : NULL;
+    const uint8_t *known = r->known && r->known == p->known ? r->is_known : NULL;
     const jn_shape *const *shapes = p->bound;
     jn_mem *m = r->mem;
     bool borrows = r->borrows, alike = true;

@@ -17,9 +17,10 @@
 #include "exec/state/state.h"
 
 janus_status jn_run_new(const jn_subgraph *sub, const janus_run_options *options, jn_run **out);
-/* Before execute: arguments i with known[i], ready or not, are dense tensors that look as those of
- * any other run of the SubGraph with this number (not 0), and are on one device with them. */
-void jn_run_knows(jn_run *r, uint64_t number, const bool *known);
+/* Before execute: arguments i with known[i], a jn_known other than 0, ready or not, are dense
+ * tensors that look as those of any other run of the SubGraph with this number (not 0), and are on
+ * one device with them. */
+void jn_run_knows(jn_run *r, uint64_t number, const uint8_t *known);
 /* Before execute: the caller holds the tensors among the arguments until results were given, and
  * the run writes nothing. */
 void jn_run_borrows(jn_run *r);

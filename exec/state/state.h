@@ -124,6 +124,13 @@ typedef struct jn_of_plan {
     JN_VEC(jn_mark) met;
 } jn_of_plan;
 
+/* What is known of an argument of runs with one number (jn_run_knows). */
+enum jn_known {
+    JN_UNKNOWN,
+    JN_KNOWN_LOOK,  /* its dtype, dims and device; it is dense */
+    JN_KNOWN_TENSOR /* the same, and it is the same tensor */
+};
+
 struct jn_run {
     jn_planset *set;
     const jn_subgraph *sub;
@@ -145,8 +152,8 @@ struct jn_run {
     int64_t next_poll_ns; /* on the monotonic clock */
     uint64_t rng_offset;
     jn_slot *args, *results;
-    uint64_t known; /* as jn_run_knows() has it, or 0 */
-    const bool *is_known;
+    uint64_t known;           /* as jn_run_knows() has it, or 0 */
+    const uint8_t *is_known;  /* per argument: a jn_known */
     jn_place *here;           /* of the instruction that runs, where frames are suspended */
     const jn_cells *operands; /* of the host operation that runs now; NULL: no futures */
     jn_future *free_futures;

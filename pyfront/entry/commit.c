@@ -332,9 +332,22 @@ static bool reads_are_quiet(const jpy_entry *e, PyObject *const *slots, const jp
     return quiet;
 }
 
+/* Of a run that has done nothing else (jpy_entry_plain), its results alone. */
+static int commit_plain(jpy_making *m, PyObject **out_result) {
+    size_t n = m->e->n_recipes ? m->e->n_recipes + 1 : 0; /* recipes of no id are made once */
+    m->made = n ? jn_calloc(n, sizeof *m->made) : NULL;
+    *out_result = !n || m->made ? make(m, m->e->result, false) : NULL;
+    for (size_t i = 0; m->made && i < n; i++)
+        Py_XDECREF(m->made[i]);
+    jn_free(m->made);
+    return *out_result ? 0 : -1;
+}
+
 int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host, jn_arg *results,
                jpy_node **nodes, PyObject **out_result) {
     jpy_making m = {.e = e, .slots = slots, .results = results, .nodes = nodes};
+    if (host->plain && !e->unsure)
+        return commit_plain(&m, out_result);
     jpy_writes w = {0};
     bool ok = jpy_making_all(&m, run) && jpy_writes_list(&w, &m, run), raised = false;
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */

@@ -185,11 +185,11 @@ struct jpy_entry {
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
     PyObject
-        *methods;  /* list: type, name, function that objects may hide, ...; see jcv_of_the_type */
-    uint8_t plain; /* 0: jpy_entry_plain() was not asked yet; 1: no, 2: yes */
-    bool *known;   /* per input: as long as jpy_guards.known stands it is dense, and looks as it is
-                      ... */
-    uint64_t known_by; /* ... when that was this */
+        *methods;   /* list: type, name, function that objects may hide, ...; see jcv_of_the_type */
+    uint8_t plain;  /* 0: jpy_entry_plain() was not asked yet; 1: no, 2: yes */
+    uint8_t *known; /* per input: a jn_known (exec/run/run.h), as long as jpy_guards.known stands */
+    uint64_t known_by; /* ... when that was this, ... */
+    bool known_away;   /* ... and jn_dev_in_use that */
     uint64_t runs;
     unsigned stays;     /* calls that keep the interpreter lock: another thread got in the way */
     bool unverified;    /* hits are shadows (verify/verify.h) */

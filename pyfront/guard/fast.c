@@ -23,6 +23,7 @@
  */
 #include "pyfront/guard/guard.h"
 
+#include "pyfront/guard/look.h"
 #include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
@@ -311,9 +312,9 @@ bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
         const jpy_src *s = g->srcs.data[r->slot];
         if (!words_hold(f, &next, r->words))
             return false;
-        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        PyObject *v = jpy_src_read_quick(s, slots, call);
         slots[r->slot] = v;
-        if (!jpy_src_holds(s, v, slots) || (r->anchor && v != f->values[r->slot]))
+        if (!jpy_src_holds_quick(s, v, slots) || (r->anchor && v != f->values[r->slot]))
             return false;
     }
     if (!words_hold(f, &next, f->words.n) || !leaves_hold(g, f, slots))

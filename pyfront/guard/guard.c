@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pyfront/guard/look.h"
 #include "pyfront/methods/methods.h"
 #include "pyfront/op/op.h"
 #include "pyfront/tensor/tensor.h"
@@ -206,7 +207,8 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
                                   jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
                                   jn_arena_dup(&g->arena, t->strides, bytes + !bytes),
                                   NULL,
-                                  0};
+                                  0,
+                                  p->node || jpy_tensor_hooked(p) ? 0 : jn_tensor_form(t)};
     s->want = jpy_guards_own(g, (PyObject *)Py_TYPE(o));
 }
 
@@ -458,9 +460,9 @@ int jpy_guards_run(jpy_guards *g, const jpy_call *call, PyObject **slots) {
     g->known = 0;
     for (size_t i = 0; i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
-        PyObject *v = jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        PyObject *v = jpy_src_read_quick(s, slots, call);
         slots[i] = v;
-        if (!jpy_src_holds(s, v, slots)) {
+        if (!jpy_src_holds_quick(s, v, slots)) {
             jpy_guards_failed(g, s);
             return (int)i + 1;
         }

@@ -92,6 +92,7 @@ typedef struct jpy_tensor_want {
     int64_t *dims, *strides;
     const jpy_any_dim *any; /* dims that need not be as in `dims`; then strides need not, either */
     unsigned n_any;
+    uint64_t form; /* jn_tensor_form() of a leaf that nobody has hooked, or 0 */
 } jpy_tensor_want;
 
 /* What was found on a type.  While its version tag is the same, so is everything else; when it is
@@ -128,6 +129,11 @@ typedef struct jpy_src {
     Py_ssize_t offset; /* of a member */
     uint32_t failures; /* misses that it was the first to find */
 } jpy_src;
+
+/* Whether nothing is asked of it but to be a tensor with that form. */
+static inline bool jpy_src_has_form(const jpy_src *s) {
+    return s->checks == JPY_CHECK_TENSOR && s->tensor.form && !s->tensor.n_any;
+}
 
 typedef struct jpy_fast_word { /* of memory that holds this, as long as all before it hold */
     const void *at;

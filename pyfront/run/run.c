@@ -10,6 +10,9 @@
 #include "pyfront/methods/methods.h"
 #include "pyfront/tensor/tensor.h"
 
+/* The number for what all guards know, without those of fast.c. */
+static const uint64_t LOOKS_ALONE = UINT64_MAX;
+
 void jpy_entry_verify(jpy_entry *e, bool on) {
     e->unverified = on;
     e->later.due = UINT64_MAX; /* until it was compared */
@@ -31,24 +34,33 @@ static bool is_leaf(const jpy_fast *f, uint32_t slot) {
     return false;
 }
 
-/* Which inputs are leaves that the guards know, and dense; NULL: none is known. */
-static const bool *known_inputs(jpy_entry *e, uint64_t known) {
+/* What is known of an input where the guards held, as number `known` says. */
+static uint8_t known_input(const jpy_entry *e, const jpy_input *in, uint64_t known) {
     const jpy_fast *f = &e->guards.fast;
-    if (!known || known == e->known_by)
-        return known ? e->known : NULL;
-    if (known != f->known ||
+    if (!in->used || in->kind != JANUS_KIND_TENSOR)
+        return JN_UNKNOWN;
+    if (known != LOOKS_ALONE && is_leaf(f, in->slot))
+        return ((jpy_tensor *)f->values[in->slot])->t->contiguous ? JN_KNOWN_TENSOR : JN_UNKNOWN;
+    return !jn_dev_in_use && jpy_src_has_form(e->guards.srcs.data[in->slot]) ? JN_KNOWN_LOOK
+                                                                             : JN_UNKNOWN;
+}
+
+/* What is known of the inputs, and the number for it; NULL: nothing is. */
+static const uint8_t *known_inputs(jpy_entry *e, uint64_t *number) {
+    uint64_t known = *number = *number ? *number : LOOKS_ALONE;
+    if (JN_LIKELY(known == e->known_by && jn_dev_in_use == e->known_away))
+        return e->known;
+    if ((known != LOOKS_ALONE && known != e->guards.fast.known) ||
         (!e->known && !(e->known = jn_arena_alloc(&e->arena, e->inputs.n + 1))))
         return NULL;
-    for (size_t i = 0; i < e->inputs.n; i++) {
-        const jpy_input *in = &e->inputs.data[i];
-        e->known[i] = in->used && in->kind == JANUS_KIND_TENSOR && is_leaf(f, in->slot) &&
-                      ((jpy_tensor *)f->values[in->slot])->t->contiguous;
-    }
+    for (size_t i = 0; i < e->inputs.n; i++)
+        e->known[i] = known_input(e, &e->inputs.data[i], known);
     e->known_by = known;
+    e->known_away = jn_dev_in_use;
     return e->known;
 }
 
-static janus_status bind(const jpy_entry *e, PyObject *const *slots, const bool *known,
+static janus_status bind(const jpy_entry *e, PyObject *const *slots, const uint8_t *known,
                          jn_arg *args) {
     for (size_t i = 0; i < e->inputs.n; i++) {
         PyObject *o = slots[e->inputs.data[i].slot];
@@ -144,14 +156,15 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     options.rng_seed = rng->seed;
     options.rng_offset = rng->offset;
     jn_run *r = NULL;
-    const bool *known = known_inputs(e, host->known);
+    uint64_t number = host->known;
+    const uint8_t *known = number || !host->shadow ? known_inputs(e, &number) : NULL;
     janus_status st = bind(e, slots, known, args);
     if (st == JANUS_OK && JN_UNLIKELY(jn_dev_in_use))
         st = choose_device(e, args, &options);
     if (st == JANUS_OK)
         st = jn_run_new(e->main, &options, &r);
     if (st == JANUS_OK && known)
-        jn_run_knows(r, host->known, known);
+        jn_run_knows(r, number, known);
     if (st == JANUS_OK && host->plain)
         jn_run_borrows(r);
     bool watching = jpy_signals_watch();
