@@ -195,13 +195,16 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
         return;
     jpy_tensor *p = (jpy_tensor *)o;
     janus_tensor *t = p->t;
+    jpy_edge now;
+    if (jpy_tensor_edge(p, &now) < 0) /* brings `node` up to date */
+        PyErr_Clear();
     s->checks |= JPY_CHECK_TENSOR;
     size_t bytes = (size_t)t->rank * sizeof(int64_t);
     s->tensor = (jpy_tensor_want){t->dtype,
                                   jpy_tensor_tracked(p),
-                                  !p->node,
+                                  jpy_tensor_is_leaf(p),
                                   t->contiguous,
-                                  p->node && p->base,
+                                  p->base && !jpy_tensor_is_leaf(p),
                                   jpy_tensor_hooked(p),
                                   t->rank,
                                   jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
@@ -265,9 +268,10 @@ static bool kind_holds(const jpy_src *s, PyObject *v) {
     const jpy_tensor *p = (const jpy_tensor *)v;
     const janus_tensor *t = p->t;
     const jpy_tensor_want *w = &s->tensor;
+    bool leaf = jpy_tensor_is_leaf(p);
     return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
-           jpy_tensor_tracked(p) == w->requires_grad && !p->node == w->leaf &&
-           (p->node && p->base) == w->part && jpy_tensor_hooked(p) == w->hooked;
+           jpy_tensor_tracked(p) == w->requires_grad && leaf == w->leaf &&
+           (p->base && !leaf) == w->part && jpy_tensor_hooked(p) == w->hooked;
 }
 
 static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {

@@ -334,6 +334,10 @@ bool jpy_tensor_tracked(const jpy_tensor *t) {
     return t->node || t->requires_grad;
 }
 
+bool jpy_tensor_is_leaf(const jpy_tensor *t) {
+    return stale(t) ? !jpy_edge_tracked(own_edge(t->base)) : !t->node;
+}
+
 int jpy_inplace_begin(jpy_tensor *t) {
     for (int i = 0; i < t->t->rank; i++)
         if (t->t->strides[i] == 0 && t->t->dims[i] > 1) {

@@ -70,6 +70,8 @@ PyObject *jpy_wrap_results(jpy_result result, janus_tensor **out, unsigned n, jp
 int jpy_tensor_grad(jpy_tensor *t, PyObject **out);
 /* Whether gradients flow to it (a leaf with requires_grad, or a result that needs grad). */
 bool jpy_tensor_tracked(const jpy_tensor *t);
+/* Whether no op has computed it; of a view whose root was written, `node` does not yet say so. */
+bool jpy_tensor_is_leaf(const jpy_tensor *t);
 /* False: they do not. */
 static inline bool jpy_maybe_tracked(const jpy_tensor *t) {
     return t->node || t->requires_grad || t->base;
