@@ -423,9 +423,11 @@ static PyObject *nested(region *r, PyObject *const *args, Py_ssize_t n) {
 
 /* Whether what variables of the skeleton hold, which stand behind what the region takes, may be
  * replaced when all is done: each of them holds it, and so does its argument. */
-static bool replaces_quietly(const region *r, PyObject *const *args, Py_ssize_t n) {
-    return n == r->n_in || jpy_all_die_quietly(args + r->n_in, (size_t)(n - r->n_in),
-                                               JPY_HELD_TWICE, args, (size_t)r->n_in);
+static bool replaces_quietly(region *r, PyObject *const *args, Py_ssize_t n) {
+    return n == r->n_in ||
+           (jpy_looks_now(&r->looks, r->inner->measure && r->looks.seen ? jpy_now() : 0) &&
+            jpy_all_die_quietly(args + r->n_in, (size_t)(n - r->n_in), JPY_HELD_TWICE, args,
+                                (size_t)r->n_in, &r->looks));
 }
 
 static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargsf,

@@ -4,6 +4,7 @@
 #define JPY_REGION_OBJECT_H
 
 #include "pyfront/function/function.h"
+#include "pyfront/tensor/tensor.h"
 
 typedef struct region {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -13,10 +14,11 @@ typedef struct region {
     Py_ssize_t n_in;     /* what its function takes */
     unsigned small;      /* graphs that do not pay */
     jpy_warmth warmth;
-    bool cold;    /* it is converted when it is warm */
-    bool nests;   /* its function may be run where there is no graph */
-    bool partial; /* it may leave a dead variable as it is that was bound before */
-    bool raised;  /* that has raised what a skeleton might take for its own */
+    jpy_looks looks; /* at what its variables hold */
+    bool cold;       /* it is converted when it is warm */
+    bool nests;      /* its function may be run where there is no graph */
+    bool partial;    /* it may leave a dead variable as it is that was bound before */
+    bool raised;     /* that has raised what a skeleton might take for its own */
     bool off;
 } region;
 

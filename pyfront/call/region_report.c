@@ -36,9 +36,9 @@ int jpy_regions_describe(const jpy_function *f, PyObject *list) {
             return -1;
         PyObject *s = PyUnicode_FromFormat(
             "region of statements, lines %ld to %ld: %llu times reached, %llu as graphs, %llu "
-            "discarded, %llu conversions",
+            "discarded, %llu conversions, %zu objects looked through",
             first, last, r->inner->calls, r->inner->graph, r->inner->fallbacks,
-            r->inner->conversions);
+            r->inner->conversions, r->looks.all);
         bad = s ? PyList_Append(list, s) : -1;
         Py_XDECREF(s);
         for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(r->inner->notes); i++) {

@@ -88,6 +88,7 @@ void jpy_own_goes(jpy_dying *d, PyObject *o) {
 }
 
 void jpy_goes(jpy_dying *d, PyObject *o) {
+    d->seen++;
     if (!o || jpy_is_quiet(o))
         return;
     if (Py_REFCNT(o) == 1) {
@@ -122,12 +123,13 @@ bool jpy_dies_quietly(jpy_dying *d) {
 }
 
 bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
-                         PyObject *const *others, size_t n_others) {
+                         PyObject *const *others, size_t n_others, jpy_looks *looks) {
     const Py_ssize_t most = each * (Py_ssize_t)n + (Py_ssize_t)n_others;
     jpy_dying d = {0};
     size_t may = 0; /* those before it cannot die */
     while (may < n && (jpy_is_quiet(objects[may]) || Py_REFCNT(objects[may]) > most))
         may++;
+    looks->seen = 0;
     if (may == n)
         return true;
     for (size_t i = 0; i < n_others; i++)
@@ -135,5 +137,17 @@ bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
     for (size_t i = may; i < n && !d.loud; i++)
         for (Py_ssize_t k = 0; k < each; k++)
             jpy_goes(&d, objects[i]);
-    return jpy_dies_quietly(&d);
+    bool quiet = jpy_dies_quietly(&d);
+    looks->seen = d.seen;
+    looks->all += d.seen;
+    return quiet;
+}
+
+bool jpy_looks_now(jpy_looks *l, int64_t now) {
+    enum { FEW = 256, EACH_NS = 20, PART = 16, EACH_CALL = 1024 };
+    bool again = l->seen <= FEW || (now ? now - l->at >= (int64_t)l->seen * EACH_NS * PART
+                                        : l->seen <= (size_t)l->passed * EACH_CALL);
+    l->passed = again ? 1 : l->passed + 1;
+    l->at = again ? now : l->at;
+    return again;
 }

@@ -27,6 +27,7 @@ typedef struct jpy_dying {
     bool asked; /* it was */
     bool loud;  /* something would run, or memory is short */
     struct jpy_counted *objects;
+    size_t seen;             /* references that went, with those of what dies */
     JN_VEC(PyObject *) todo; /* what dies, and has not been gone into */
     jn_arena arena;
 } jpy_dying;
@@ -36,9 +37,21 @@ void jpy_goes(jpy_dying *d, PyObject *o);
 void jpy_own_goes(jpy_dying *d, PyObject *o);
 /* Whether all is quiet when they have gone; frees what *d holds. */
 bool jpy_dies_quietly(jpy_dying *d);
-/* The same where `each` references to every one of the objects go, and one to each of `others`. */
+/* How often objects are looked through that may be many each time, and live on: a loop whose
+ * variable holds all of a table would take as long as the table is large in every round. */
+typedef struct jpy_looks {
+    size_t seen, all; /* the last time, and ever */
+    unsigned passed;  /* how many times they were not */
+    int64_t at;       /* when, a time of jpy_now() */
+} jpy_looks;
+/* The same where `each` references to every one of the objects go, and one to each of `others`.
+ * Counts how many go. */
 bool jpy_all_die_quietly(PyObject *const *objects, size_t n, Py_ssize_t each,
-                         PyObject *const *others, size_t n_others);
+                         PyObject *const *others, size_t n_others, jpy_looks *looks);
+
+/* Whether to do it now; it is a small part of the time, where there is one (now: not 0), else of
+ * what the calls in between might have seen. */
+bool jpy_looks_now(jpy_looks *l, int64_t now);
 
 /* What variables hold that a region binds again once its graph has written: each of `n` objects,
  * borrowed, with JPY_HELD_TWICE references, by its variable and as an argument. */
