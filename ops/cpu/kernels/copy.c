@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/attrs.h"
+#include "ops/cpu/box.h"
 #include "ops/cpu/ew.h"
 #include "ops/cpu/isa.h"
 #include "ops/cpu/take.h"
@@ -118,25 +119,35 @@ static void interleave(const jn_kargs *k, int64_t outer, int axis, bool stacked)
     }
 }
 
-static void join(const jn_kargs *k, int64_t axis, bool stacked, unsigned op) {
+static void join(const jn_kargs *k, int64_t axis, bool stacked) {
     const jn_view *y = &k->out[0];
-    int64_t outer = 1;
+    size_t size = jn_elem_size(y->dtype);
+    int64_t outer = 1, at = 0;
+    bool whole = true;
     axis = axis < 0 ? axis + y->rank : axis;
     for (unsigned i = 0; i < k->n_in; i++)
-        if (!k->in[i].contiguous) {
-            reference(k, op);
-            return;
-        }
+        whole = whole && k->in[i].contiguous;
     for (int d = 0; d < axis; d++)
         outer *= y->dims[d];
-    interleave(k, outer, (int)axis, stacked);
+    if (whole) {
+        interleave(k, outer, (int)axis, stacked);
+        return;
+    }
+    for (unsigned i = 0; i < k->n_in; i++) {
+        const jn_view *x = &k->in[i];
+        jn_box b;
+        jn_box_init(&b, size, (char *)y->data + at * y->strides[axis] * (int64_t)size, x->data);
+        for (int d = 0; d < x->rank; d++)
+            jn_box_dim(&b, x->dims[d], y->strides[stacked && d >= axis ? d + 1 : d], x->strides[d]);
+        jn_box_copy(&b, k->par);
+        at += stacked ? 1 : x->dims[axis];
+    }
 }
+
 static void concat(const jn_kargs *k) {
-    join(k, ((const janus_concat_attrs *)k->attrs)->axis, false, JN_OP_ID_concat);
+    join(k, ((const janus_concat_attrs *)k->attrs)->axis, false);
 }
-static void stack(const jn_kargs *k) {
-    join(k, ((const janus_stack_attrs *)k->attrs)->axis, true, JN_OP_ID_stack);
-}
+static void stack(const jn_kargs *k) { join(k, ((const janus_stack_attrs *)k->attrs)->axis, true); }
 
 /* ---- filling
  * --------------------------------------------------------------------------------------
