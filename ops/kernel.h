@@ -142,7 +142,7 @@ typedef struct jn_op_impl {
     jn_select_fn cpu;          /* NULL: control, host or scalar op */
     jn_select_fn ref;          /* plain loops: the oracle */
     jn_workspace_fn workspace; /* NULL: none */
-    jn_view_fn view;           /* with JN_OP_VIEW */
+    jn_view_fn view;           /* with JN_OP_VIEW or JN_OP_PASSES */
     uint8_t batch;             /* jn_batch */
     jn_batch_fn batch_rule;
     uint8_t sums;            /* jn_sums, with JN_OP_ADDS */

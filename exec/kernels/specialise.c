@@ -107,7 +107,9 @@ static bool leaves_whole(const jn_seginst *inst, jn_segvalue *v, bool dense) {
 static void try_alias(spec *s, const jn_segnode *n) {
     jn_view_fn view = jn_op_impls[n->op->id].view;
     jn_segvalue *v = &s->inst->values[n->value[0]];
-    if (!(n->op->flags & JN_OP_VIEW) || !view || n->n_in > 8)
+    if (!(n->op->flags & (JN_OP_VIEW | JN_OP_PASSES)) || !view || n->n_in > 8)
+        return;
+    if (n->op->flags & JN_OP_PASSES && n->fused_acc >= 0) /* it is added where a sum is made */
         return;
     jn_view in[8];
     for (unsigned i = 0; i < n->n_in; i++) {

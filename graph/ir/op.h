@@ -51,7 +51,9 @@ enum {                      /* jn_op.flags */
        JN_OP_STEP = 1 << 16,     /* an optimizer's: of a parameter, what it is next */
        JN_OP_PRODUCT = 1 << 17,  /* an element is a sum over operand 0's last dim */
        JN_OP_FROM_END = 1 << 18, /* negative indices count from the end */
-       JN_OP_KEEPS0_ANY = 1 << 19 /* KEEPS0, whatever operands of operand 0's shape hold */
+       JN_OP_KEEPS0_ANY = 1 << 19, /* KEEPS0, whatever operands of operand 0's shape hold */
+       JN_OP_PASSES = 1 << 20      /* computes nothing where its view rule says so, which the shapes
+                                      decide: then the result is operand 0 */
 };
 
 /* What an operand position accepts. */

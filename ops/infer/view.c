@@ -124,6 +124,16 @@ bool jn_view_expand_like(const jn_view *in, unsigned n_in, const void *attrs, co
     return jn_view_expand(in, n_in, attrs, out, strides, offset);
 }
 
+/* What was not broadcast is not summed. */
+bool jn_view_sum_like(const jn_view *in, unsigned n_in, const void *attrs, const jn_type *out,
+                      int64_t *strides, int64_t *offset) {
+    (void)n_in, (void)attrs;
+    bool same = in[0].rank == out->rank && in[0].dtype == out->dtype;
+    for (int i = 0; same && i < out->rank; i++)
+        same = in[0].dims[i] == out->dims[i];
+    return same && keep_strides(&in[0], strides, offset);
+}
+
 /* Adding or removing sizes 1 is a reshape that always succeeds. */
 bool jn_view_unsqueeze(const jn_view *in, unsigned n_in, const void *attrs, const jn_type *out,
                        int64_t *strides, int64_t *offset) {
