@@ -215,6 +215,15 @@ typedef struct janus_select_scatter_attrs {
     size_t struct_size;
     int64_t axis; /* default: 0 */
 } janus_select_scatter_attrs;
+typedef struct janus_slice_grad_attrs {
+    size_t struct_size;
+    int64_t axis; /* default: 0 */
+    int64_t step; /* default: 1 */
+} janus_slice_grad_attrs;
+typedef struct janus_select_grad_attrs {
+    size_t struct_size;
+    int64_t axis; /* default: 0 */
+} janus_select_grad_attrs;
 typedef struct janus_gather_attrs {
     size_t struct_size;
     int64_t axis; /* default: 0 */
@@ -2105,6 +2114,39 @@ static inline janus_status janus_build_select_scatter(janus_subgraph *g, janus_v
     st = janus_build(g, "select_scatter", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
+    return st;
+}
+
+/* gradient of slice: zeros like x, with dy in place of x[start:stop:step] */
+static inline janus_status janus_build_slice_grad(janus_subgraph *g, janus_value dy, janus_value start, janus_value stop, janus_value x, const janus_slice_grad_attrs *attrs, janus_value *out_dx) {
+    janus_value in[4];
+    janus_value out[1];
+    janus_status st;
+    in[0] = dy;
+    in[1] = start;
+    in[2] = stop;
+    in[3] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "slice_grad", in, 4, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_dx = out[0];
+    return st;
+}
+
+/* gradient of select: zeros like x, with dy in place of x[index] along axis */
+static inline janus_status janus_build_select_grad(janus_subgraph *g, janus_value dy, janus_value index, janus_value x, const janus_select_grad_attrs *attrs, janus_value *out_dx) {
+    janus_value in[3];
+    janus_value out[1];
+    janus_status st;
+    in[0] = dy;
+    in[1] = index;
+    in[2] = x;
+    if (!out_dx)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "select_grad", in, 3, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_dx = out[0];
     return st;
 }
 

@@ -147,39 +147,109 @@ static void run_stack(const jn_kargs *k) {
         put_into(k, strides, (i64)i * y->strides[axis], &k->in[i]);
 }
 
-static void run_slice_scatter(const jn_kargs *k) {
-    const janus_slice_scatter_attrs *a = (const janus_slice_scatter_attrs *)k->attrs;
+/* Where the part of the result between operands `at` and at + 1 is, `n` long; false: it is not. */
+static bool slice_part(const jn_kargs *k, unsigned at, int axis, i64 step, i64 n, int64_t *strides,
+                       i64 *offset) {
     const jn_view *y = &k->out[0];
-    int axis = axis_of(a->axis, y->rank);
-    int64_t first, n, start = 0, stop = 0, strides[JN_MAX_RANK];
-    bool has_start = present(k, 2), has_stop = present(k, 3);
+    int64_t first, size, start = 0, stop = 0;
+    bool has_start = present(k, at), has_stop = present(k, at + 1);
     if (has_start)
-        start = host_i(k->in[2]);
+        start = host_i(k->in[at]);
     if (has_stop)
-        stop = host_i(k->in[3]);
-    jn_slice_bounds(y->dims[axis], has_start ? &start : NULL, has_stop ? &stop : NULL, a->step,
-                    &first, &n);
+        stop = host_i(k->in[at + 1]);
+    jn_slice_bounds(y->dims[axis], has_start ? &start : NULL, has_stop ? &stop : NULL, step, &first,
+                    &size);
     for (int i = 0; i < y->rank; i++)
-        strides[i] = i == axis ? y->strides[i] * a->step : y->strides[i];
-    strided(k, k->in[0].strides, 0);
-    if (k->in[1].dims[axis] == n)
-        put_into(k, strides, first * y->strides[axis], &k->in[1]);
-    else
+        strides[i] = i == axis ? y->strides[i] * step : y->strides[i];
+    *offset = first * y->strides[axis];
+    if (size != n)
         raise_index(k);
+    return size == n;
 }
 
-static void run_select_scatter(const jn_kargs *k) {
+/* The same of the one at operand `at`. */
+static bool select_part(const jn_kargs *k, unsigned at, int axis, int64_t *strides, i64 *offset) {
     const jn_view *y = &k->out[0];
-    int axis = axis_of(((const janus_select_scatter_attrs *)k->attrs)->axis, y->rank);
-    int64_t strides[JN_MAX_RANK], index = host_i(k->in[2]), size = y->dims[axis];
+    int64_t index = host_i(k->in[at]), size = y->dims[axis];
     for (int i = 0, n = 0; i < y->rank; i++)
         if (i != axis)
             strides[n++] = y->strides[i];
-    strided(k, k->in[0].strides, 0);
-    if (index >= -size && index < size)
-        put_into(k, strides, (index < 0 ? index + size : index) * y->strides[axis], &k->in[1]);
-    else
+    *offset = (index < 0 ? index + size : index) * y->strides[axis];
+    bool there = index >= -size && index < size;
+    if (!there)
         raise_index(k);
+    return there;
+}
+
+static void run_slice_scatter(const jn_kargs *k) {
+    const janus_slice_scatter_attrs *a = (const janus_slice_scatter_attrs *)k->attrs;
+    int axis = axis_of(a->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK];
+    i64 offset;
+    strided(k, k->in[0].strides, 0);
+    if (slice_part(k, 2, axis, a->step, k->in[1].dims[axis], strides, &offset))
+        put_into(k, strides, offset, &k->in[1]);
+}
+
+static void run_select_scatter(const jn_kargs *k) {
+    int axis = axis_of(((const janus_select_scatter_attrs *)k->attrs)->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK];
+    i64 offset;
+    strided(k, k->in[0].strides, 0);
+    if (select_part(k, 2, axis, strides, &offset))
+        put_into(k, strides, offset, &k->in[1]);
+}
+
+/* y's part with these strides from `offset` on += src, unless the run has failed. */
+static __global__ void add_part(char *out, i64 offset, dview to, dview src, i64 n, int dtype,
+                                const uint32_t *stop) {
+    if (stop && *stop)
+        return;
+    JN_EACH(i, n) {
+        i64 at = offset + offset_of(to, i), from = offset_of(src, i);
+        if (is_float(dtype))
+            store_f(out, at, dtype,
+                    load_as<double>(out, at, dtype) + load_as<double>(src.p, from, dtype));
+        else
+            store_i(out, at, dtype, load_i(out, at, dtype) + load_i(src.p, from, dtype));
+    }
+}
+
+/* dy at a part of zeros, or added to that part of a sum. */
+static void part_grad(const jn_kargs *k, const int64_t *strides, i64 offset) {
+    const jn_view *y = &k->out[0], *dy = &k->in[0];
+    if (!k->accumulate) {
+        put_into(k, strides, offset, dy);
+        return;
+    }
+    dview to = view_of(*dy);
+    i64 n = numel_of(*dy);
+    for (int i = 0; i < to.rank; i++)
+        to.s[i] = strides[i];
+    if (n)
+        JN_LAUNCH(exec_of(k), add_part, grid_for(n), JN_BLOCK, (char *)y->data, offset, to,
+                  view_of(*dy), n, (int)y->dtype, exec_of(k)->stop);
+}
+
+static void run_slice_grad(const jn_kargs *k) {
+    const janus_slice_grad_attrs *a = (const janus_slice_grad_attrs *)k->attrs;
+    int axis = axis_of(a->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK];
+    i64 offset;
+    if (!k->accumulate)
+        run_move(k, from_nothing());
+    if (slice_part(k, 1, axis, a->step, k->in[0].dims[axis], strides, &offset))
+        part_grad(k, strides, offset);
+}
+
+static void run_select_grad(const jn_kargs *k) {
+    int axis = axis_of(((const janus_select_grad_attrs *)k->attrs)->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK];
+    i64 offset;
+    if (!k->accumulate)
+        run_move(k, from_nothing());
+    if (select_part(k, 1, axis, strides, &offset))
+        part_grad(k, strides, offset);
 }
 
 /* ---- moved around -------------------------------------------------------------------------------
@@ -378,6 +448,8 @@ SELECT(concat)
 SELECT(stack)
 SELECT(slice_scatter)
 SELECT(select_scatter)
+SELECT(slice_grad)
+SELECT(select_grad)
 SELECT(flip)
 SELECT(roll)
 SELECT(tril)

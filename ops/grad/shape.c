@@ -51,13 +51,30 @@ static jn_ev operand_or_none(const jn_grad *r, unsigned i) {
     return i < r->n_in ? r->in[i] : JN_EV_NONE;
 }
 
+/* What is not of the part is zero: an accumulator adds the part alone (JN_OP_ADDS). */
+static jn_ev part_grad(jn_gx *g, const jn_op *op, const jn_ev *in, unsigned n, const void *attrs) {
+    jn_ev out = JN_EV_NONE;
+    jn_g_emit(g, op, in, n, attrs, &out, 1);
+    return out;
+}
+
 janus_status jn_grad_slice(jn_grad *r) {
     const janus_slice_attrs *a = r->attrs;
     BEGIN;
     if (JN_WANT(g, 0))
         jn_g_set(g, 0,
-                 jn_g_slice_scatter(g, jn_g_zeros_like(g, IN(0)), dy, operand_or_none(r, 1),
-                                    operand_or_none(r, 2), a->axis, a->step));
+                 part_grad(g, JN_OP(slice_grad),
+                           (jn_ev[]){dy, operand_or_none(r, 1), operand_or_none(r, 2), IN(0)}, 4,
+                           JN_ATTRS(slice_grad, .axis = a->axis, .step = a->step)));
+    return g->st;
+}
+
+janus_status jn_grad_slice_grad(jn_grad *r) {
+    const janus_slice_grad_attrs *a = r->attrs;
+    BEGIN;
+    if (JN_WANT(g, 0))
+        jn_g_set(g, 0,
+                 jn_g_slice(g, dy, operand_or_none(r, 1), operand_or_none(r, 2), a->axis, a->step));
     return g->st;
 }
 
@@ -87,8 +104,17 @@ janus_status jn_grad_select(jn_grad *r) {
     bool rows = a->axis == 0 || a->axis == -2;
     jn_ev dx = rows ? jn_g_table_grad(g, IN(0), JN_EV_NONE, IN(1), dy) : JN_EV_NONE;
     if (jn_ev_is_none(dx))
-        dx = select_scatter(g, jn_g_zeros_like(g, IN(0)), dy, IN(1), a->axis);
+        dx = part_grad(g, JN_OP(select_grad), (jn_ev[]){dy, IN(1), IN(0)}, 3,
+                       JN_ATTRS(select_grad, .axis = a->axis));
     jn_g_set(g, 0, dx);
+    return g->st;
+}
+
+janus_status jn_grad_select_grad(jn_grad *r) {
+    const janus_select_grad_attrs *a = r->attrs;
+    BEGIN;
+    if (JN_WANT(g, 0))
+        jn_g_set(g, 0, jn_g_op2(g, JN_OP(select), dy, IN(1), JN_ATTRS(select, .axis = a->axis)));
     return g->st;
 }
 

@@ -286,9 +286,9 @@ janus_status jn_infer_select(jn_infer *c) {
     return JANUS_OK;
 }
 
-/* x with a part of it replaced: src must have the part's dims. */
-static janus_status src_fits(jn_infer *c, const int64_t *want, int rank) {
-    const jn_type *src = c->in[1];
+/* Operand `at` must have the dims of a part of x. */
+static janus_status part_fits(jn_infer *c, unsigned at, const int64_t *want, int rank) {
+    const jn_type *src = c->in[at];
     if (src->rank < 0)
         return JANUS_OK;
     bool ok = src->rank == rank;
@@ -297,39 +297,61 @@ static janus_status src_fits(jn_infer *c, const int64_t *want, int rank) {
         ok = jn_dim_merge(want[i], src->dims[i], &merged);
     }
     return ok ? JANUS_OK
-              : jn_infer_expected(c, JANUS_SHAPE, 1, "the shape of the part it replaces");
+              : jn_infer_expected(c, JANUS_SHAPE, at, "the shape of the part that it stands for");
+}
+
+/* The part of x between operands `start` and the one behind it, which operand `at` stands for. */
+static janus_status slice_fits(jn_infer *c, const jn_type *x, unsigned at, unsigned start,
+                               int64_t axis, int64_t step) {
+    int64_t want[JN_MAX_RANK];
+    int d;
+    JN_TRY(step_positive(c, step));
+    if (x->rank < 0)
+        return JANUS_OK;
+    JN_TRY(jn_infer_axis(c, axis, x->rank, &d));
+    memcpy(want, x->dims, (size_t)x->rank * sizeof *want);
+    want[d] = slice_size(c, x->dims[d], start, start + 1, step);
+    return part_fits(c, at, want, x->rank);
+}
+
+/* The same of x[operand `index`]. */
+static janus_status select_fits(jn_infer *c, const jn_type *x, unsigned at, unsigned index,
+                                int64_t axis) {
+    int64_t want[JN_MAX_RANK];
+    int d, n = 0;
+    if (x->rank < 0)
+        return JANUS_OK;
+    JN_TRY(jn_infer_axis(c, axis, x->rank, &d));
+    JN_TRY(check_index(c, index, x->dims[d]));
+    for (int i = 0; i < x->rank; i++) {
+        if (i != d)
+            want[n++] = x->dims[i];
+    }
+    return part_fits(c, at, want, n);
 }
 
 janus_status jn_infer_slice_scatter(jn_infer *c) {
     const janus_slice_scatter_attrs *a = c->attrs;
-    const jn_type *x = c->in[0];
-    int64_t want[JN_MAX_RANK];
-    int axis;
-    JN_TRY(step_positive(c, a->step));
-    if (x->rank >= 0) {
-        JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
-        memcpy(want, x->dims, (size_t)x->rank * sizeof *want);
-        want[axis] = slice_size(c, x->dims[axis], 2, 3, a->step);
-        JN_TRY(src_fits(c, want, x->rank));
-    }
-    return jn_infer_like(c, 0, x->dtype, x);
+    JN_TRY(slice_fits(c, c->in[0], 1, 2, a->axis, a->step));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[0]);
+}
+
+janus_status jn_infer_slice_grad(jn_infer *c) {
+    const janus_slice_grad_attrs *a = c->attrs;
+    JN_TRY(slice_fits(c, c->in[3], 0, 1, a->axis, a->step));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[3]);
 }
 
 janus_status jn_infer_select_scatter(jn_infer *c) {
     const janus_select_scatter_attrs *a = c->attrs;
-    const jn_type *x = c->in[0];
-    int64_t want[JN_MAX_RANK];
-    int axis, n = 0;
-    if (x->rank >= 0) {
-        JN_TRY(jn_infer_axis(c, a->axis, x->rank, &axis));
-        JN_TRY(check_index(c, 2, x->dims[axis]));
-        for (int i = 0; i < x->rank; i++) {
-            if (i != axis)
-                want[n++] = x->dims[i];
-        }
-        JN_TRY(src_fits(c, want, n));
-    }
-    return jn_infer_like(c, 0, x->dtype, x);
+    JN_TRY(select_fits(c, c->in[0], 1, 2, a->axis));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[0]);
+}
+
+janus_status jn_infer_select_grad(jn_infer *c) {
+    const janus_select_grad_attrs *a = c->attrs;
+    JN_TRY(select_fits(c, c->in[2], 0, 1, a->axis));
+    return jn_infer_like(c, 0, c->in[0]->dtype, c->in[2]);
 }
 
 /* Shape of operand 1, dtype of operand 0. */

@@ -20,14 +20,6 @@ static void copy_all(const jn_view *y, const jn_view *x) {
     jn_copy_element(y, w.off[1], x, w.off[0]);
 }
 
-/* y[to] += x[from] */
-static void add_element(const jn_view *y, int64_t to, const jn_view *x, int64_t from) {
-    if (jn_is_float(y))
-        jn_store_f(y, to, jn_load_f(y, to) + jn_load_f(x, from));
-    else
-        jn_store_i(y, to, (int64_t)((uint64_t)jn_load_i(y, to) + (uint64_t)jn_load_i(x, from)));
-}
-
 /* Offset of `at` in v with entry `axis` replaced by i. */
 static int64_t offset_along(const jn_view *v, const int64_t *at, int axis, int64_t i) {
     int64_t o = 0;
@@ -67,7 +59,7 @@ static void scatter(const jn_kargs *k, int64_t axis_attr, bool add) {
             continue;
         int64_t to = offset_along(y, w.idx, axis, i);
         if (add)
-            add_element(y, to, src, w.off[1]);
+            jn_add_element(y, to, src, w.off[1]);
         else
             jn_copy_element(y, to, src, w.off[1]);
     }
@@ -115,7 +107,7 @@ static void k_index_add(const jn_kargs *k) {
     JN_WALK(&w) {
         int64_t i = jn_load_i(&k->in[1], w.idx[axis] * k->in[1].strides[0]);
         if (jn_check_index_from_start(k, &i, y->dims[axis]))
-            add_element(y, offset_along(y, w.idx, axis, i), src, w.off[0]);
+            jn_add_element(y, offset_along(y, w.idx, axis, i), src, w.off[0]);
     }
 }
 
@@ -151,7 +143,7 @@ static void k_embedding_grad(const jn_kargs *k) {
     JN_WALK(&w) {
         int64_t i = jn_load_i(index, jn_offset(index, w.idx));
         if (jn_check_index(k, &i, y->dims[0]) && i != a->padding_idx)
-            add_element(y, i * y->strides[0] + w.idx[index->rank] * y->strides[1], dy, w.off[0]);
+            jn_add_element(y, i * y->strides[0] + w.idx[index->rank] * y->strides[1], dy, w.off[0]);
     }
 }
 
@@ -233,7 +225,7 @@ static void k_index_put(const jn_kargs *k) {
         if (!indexed_offset(k, y, 2, a->axes, w.idx, &to))
             continue;
         if (a->accumulate)
-            add_element(y, to, src, w.off[0]);
+            jn_add_element(y, to, src, w.off[0]);
         else
             jn_copy_element(y, to, src, w.off[0]);
     }

@@ -147,6 +147,14 @@ void jn_copy_element(const jn_view *dst, int64_t to, const jn_view *src, int64_t
     }
 }
 
+void jn_add_element(const jn_view *dst, int64_t to, const jn_view *src, int64_t from) {
+    if (jn_is_float(dst))
+        jn_store_f(dst, to, jn_load_f(dst, to) + jn_load_f(src, from));
+    else
+        jn_store_i(dst, to,
+                   (int64_t)((uint64_t)jn_load_i(dst, to) + (uint64_t)jn_load_i(src, from)));
+}
+
 void jn_walk_init(jn_walk *w, int rank, const int64_t *dims) {
     w->rank = rank;
     w->n = 0;

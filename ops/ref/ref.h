@@ -39,6 +39,8 @@ void jn_store_f(const jn_view *v, int64_t o, double f);
 void jn_store_i(const jn_view *v, int64_t o, int64_t i);
 /* Copies an element of the same or another dtype, exactly where possible. */
 void jn_copy_element(const jn_view *dst, int64_t to, const jn_view *src, int64_t from);
+/* dst[to] += src[from] */
+void jn_add_element(const jn_view *dst, int64_t to, const jn_view *src, int64_t from);
 
 /* Offset of index `idx` (rank entries). */
 static inline int64_t jn_offset(const jn_view *v, const int64_t *idx) {

@@ -279,40 +279,92 @@ static void k_repeat(const jn_kargs *k) {
     }
 }
 
+/* Where the part of the result between operands `at` and at + 1 is, `n` long; false: it is not. */
+static bool slice_part(const jn_kargs *k, unsigned at, int axis, int64_t step, int64_t n,
+                       int64_t *strides, int64_t *offset) {
+    const jn_view *y = &k->out[0];
+    int64_t first, size, start, stop;
+    bool has_start = jn_present(k, at), has_stop = jn_present(k, at + 1);
+    if (has_start)
+        start = jn_scalar_i(&k->in[at]);
+    if (has_stop)
+        stop = jn_scalar_i(&k->in[at + 1]);
+    jn_slice_bounds(y->dims[axis], has_start ? &start : NULL, has_stop ? &stop : NULL, step, &first,
+                    &size);
+    for (int i = 0; i < y->rank; i++)
+        strides[i] = i == axis ? jn_slice_stride(y->dims[i], y->strides[i], step) : y->strides[i];
+    *offset = first * y->strides[axis];
+    if (size != n)
+        *k->flags |= JN_KFLAG_INDEX;
+    return size == n;
+}
+
+/* The same of the one at operand `at`. */
+static bool select_part(const jn_kargs *k, unsigned at, int axis, int64_t *strides,
+                        int64_t *offset) {
+    const jn_view *y = &k->out[0];
+    int64_t index = jn_scalar_i(&k->in[at]);
+    for (int i = 0, n = 0; i < y->rank; i++) {
+        if (i != axis)
+            strides[n++] = y->strides[i];
+    }
+    bool there = jn_check_index(k, &index, y->dims[axis]);
+    *offset = index * y->strides[axis];
+    return there;
+}
+
 static void k_slice_scatter(const jn_kargs *k) {
     const janus_slice_scatter_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
     int axis = jn_axis(a->axis, y->rank);
-    int64_t first, n, start, stop, strides[JN_MAX_RANK];
-    bool has_start = jn_present(k, 2), has_stop = jn_present(k, 3);
-    if (has_start)
-        start = jn_scalar_i(&k->in[2]);
-    if (has_stop)
-        stop = jn_scalar_i(&k->in[3]);
-    jn_slice_bounds(y->dims[axis], has_start ? &start : NULL, has_stop ? &stop : NULL, a->step,
-                    &first, &n);
-    for (int i = 0; i < y->rank; i++)
-        strides[i] =
-            i == axis ? jn_slice_stride(y->dims[i], y->strides[i], a->step) : y->strides[i];
+    int64_t strides[JN_MAX_RANK], offset;
     copy(y, &k->in[0]);
-    if (k->in[1].dims[axis] == n)
-        copy_into(y, strides, first * y->strides[axis], &k->in[1]);
-    else
-        *k->flags |= JN_KFLAG_INDEX;
+    if (slice_part(k, 2, axis, a->step, k->in[1].dims[axis], strides, &offset))
+        copy_into(y, strides, offset, &k->in[1]);
 }
 
 static void k_select_scatter(const jn_kargs *k) {
     const janus_select_scatter_attrs *a = k->attrs;
     const jn_view *y = &k->out[0];
     int axis = jn_axis(a->axis, y->rank);
-    int64_t strides[JN_MAX_RANK], index = jn_scalar_i(&k->in[2]);
-    for (int i = 0, n = 0; i < y->rank; i++) {
-        if (i != axis)
-            strides[n++] = y->strides[i];
-    }
+    int64_t strides[JN_MAX_RANK], offset;
     copy(y, &k->in[0]);
-    if (jn_check_index(k, &index, y->dims[axis]))
-        copy_into(y, strides, index * y->strides[axis], &k->in[1]);
+    if (select_part(k, 2, axis, strides, &offset))
+        copy_into(y, strides, offset, &k->in[1]);
+}
+
+/* y (+)= dy where `strides` lead from `offset` on. */
+static void add_part(const jn_kargs *k, const int64_t *strides, int64_t offset) {
+    const jn_view *dy = &k->in[0], *y = &k->out[0];
+    jn_walk w;
+    jn_walk_init(&w, dy->rank, dy->dims);
+    jn_walk_add_strides(&w, strides, offset);
+    jn_walk_add(&w, dy);
+    JN_WALK(&w) {
+        if (k->accumulate)
+            jn_add_element(y, w.off[0], dy, w.off[1]);
+        else
+            jn_copy_element(y, w.off[0], dy, w.off[1]);
+    }
+}
+
+static void k_slice_grad(const jn_kargs *k) {
+    const janus_slice_grad_attrs *a = k->attrs;
+    int axis = jn_axis(a->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK], offset;
+    if (!k->accumulate)
+        jn_zero(&k->out[0]);
+    if (slice_part(k, 1, axis, a->step, k->in[0].dims[axis], strides, &offset))
+        add_part(k, strides, offset);
+}
+
+static void k_select_grad(const jn_kargs *k) {
+    int axis = jn_axis(((const janus_select_grad_attrs *)k->attrs)->axis, k->out[0].rank);
+    int64_t strides[JN_MAX_RANK], offset;
+    if (!k->accumulate)
+        jn_zero(&k->out[0]);
+    if (select_part(k, 1, axis, strides, &offset))
+        add_part(k, strides, offset);
 }
 
 #define SELECT(name)                                                                               \
@@ -332,3 +384,5 @@ SELECT(diag)
 SELECT(repeat)
 SELECT(slice_scatter)
 SELECT(select_scatter)
+SELECT(slice_grad)
+SELECT(select_grad)

@@ -166,6 +166,9 @@ static const sample large[] = {
     {"sort", "n[5,300]", "", 0, 0},
     {"topk", "f[5,300]", "k=7", 0, 0},
     {"concat", "f[30,40] f[30,50]", "axis=1", 0, 0},
+    {"slice_grad", "f[30,40] #3 #33 f[50,40]", "", 0, 0},
+    {"slice_grad", "t<f[20,40]> #3 _ f[20,83]", "axis=1 step=2", 0, 0},
+    {"select_grad", "f[30,40] #-3 f[30,50,40]", "axis=1", 0, 0},
     {"normal", "_ #7 #5", "shape=3001", 0, 0},
     {"uniform", "_ #7 #5", "shape=3001", 0, 0},
 };

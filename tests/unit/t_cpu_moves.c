@@ -37,6 +37,13 @@ static void shapes(void) {
     each_dtype("slice_scatter", "axis=0", ALL, "X[9,5] X~[3,5] -3 _", 0, 0, true);
     each_dtype("select_scatter", "axis=1", ALL, "X[4,9,2] X~[4,2] -9", 0, 0, true);
     each_dtype("select_scatter", "axis=0", ALL, "X[4,9] X[9] 3", 0, 0, true);
+    each_dtype("slice_grad", "axis=1;step=2", "f32 f64 i64", "X[4,4] 1 8 X[4,9]", 0, 0, true);
+    each_dtype("slice_grad", "axis=0", "f32 f64 i32", "X[3,5] -3 _ X[9,5]", 0, 0, true);
+    each_dtype("slice_grad", "axis=1", FLOATS, "X[40,0] 9 3 X[40,9]", 0, 0, true);
+    each_dtype("select_grad", "axis=1", "f32 f64 i64", "X[4,2] -9 X[4,9,2]", 0, 0, true);
+    each_dtype("select_grad", "axis=0", "f32 f64 i32", "X[9] 3 X[4,9]", 0, 0, true);
+    each_dtype("concat", "axis=1", ALL, "X~[5,4,3] X[5,2,3] X~[5,1,3]", 0, 0, true);
+    each_dtype("stack", "axis=2", ALL, "X~[5,4,3] X[5,4,3] X~[5,4,3]", 0, 0, true);
     each_dtype("detach", "", ALL, "X~[4,9]", 0, 0, true);
     each_dtype("eye", "n=5;m=3", "f32", "", 0, 0, false);
 }

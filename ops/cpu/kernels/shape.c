@@ -226,18 +226,25 @@ static void diag(const jn_kargs *k) {
 /* ---- a tensor with a part replaced --------------------------------------------------------------
  */
 
+/* Where x[start:stop:step] begins, bounds from operand `at` on, and how long it is. */
+static void slice_part(const jn_kargs *k, unsigned at, int64_t size, int64_t step, int64_t *first,
+                       int64_t *n) {
+    int64_t value[2];
+    const int64_t *bound[2] = {NULL, NULL};
+    for (unsigned i = 0; i < 2; i++)
+        if (k->n_in > at + i && k->in[at + i].rank >= 0) {
+            value[i] = jn_scalar_i(&k->in[at + i]);
+            bound[i] = &value[i];
+        }
+    jn_slice_bounds(size, bound[0], bound[1], step, first, n);
+}
+
 static void slice_scatter(const jn_kargs *k) {
     const janus_slice_scatter_attrs *a = k->attrs;
     const jn_view *src = &k->in[1], *y = &k->out[0];
     int axis = axis_of(a->axis, y->rank);
-    int64_t first, n, at[2];
-    const int64_t *bound[2] = {NULL, NULL};
-    for (unsigned i = 0; i < 2; i++)
-        if (k->n_in > 2 + i && k->in[2 + i].rank >= 0) {
-            at[i] = jn_scalar_i(&k->in[2 + i]);
-            bound[i] = &at[i];
-        }
-    jn_slice_bounds(y->dims[axis], bound[0], bound[1], a->step, &first, &n);
+    int64_t first, n;
+    slice_part(k, 2, y->dims[axis], a->step, &first, &n);
     copy_all(k);
     if (src->dims[axis] != n) {
         *k->flags |= JN_KFLAG_INDEX;
@@ -265,6 +272,65 @@ static void select_scatter(const jn_kargs *k) {
         if (d != axis)
             jn_box_dim(&b, y->dims[d], y->strides[d], src->strides[d < axis ? d : d - 1]);
     jn_box_copy(&b, k->par);
+}
+
+/* ---- gradients of parts -------------------------------------------------------------------------
+ * Added to a sum, they cost what the part costs. */
+
+/* The part of y from `first` on, n entries along axis, `step` apart, (+)= dy. */
+static void put_part(const jn_kargs *k, int axis, int64_t first, int64_t n, int64_t step) {
+    const jn_view *dy = &k->in[0], *y = &k->out[0];
+    int64_t outer = 1, inner = 1, size = (int64_t)jn_elem_size(y->dtype);
+    for (int d = 0; d < y->rank; d++)
+        if (d != axis)
+            *(d < axis ? &outer : &inner) *= y->dims[d];
+    int64_t run = step == 1 ? n * inner : inner, runs = step == 1 ? n > 0 : n;
+    for (int64_t o = 0; o < outer && run > 0; o++)
+        for (int64_t i = 0; i < runs; i++) {
+            int64_t to = (o * y->dims[axis] + first + i * step) * inner;
+            int64_t from = (o * n + i) * inner;
+            char *into = (char *)y->data + to * size;
+            if (k->accumulate)
+                jn_isa.add_to[y->dtype](into, (const char *)dy->data + from * size, run);
+            else
+                memcpy(into, (const char *)dy->data + from * size, (size_t)(run * size));
+        }
+}
+
+static void zeros_at_first(const jn_kargs *k) {
+    if (!k->accumulate)
+        memset(k->out[0].data, 0, (size_t)jn_numel(&k->out[0]) * jn_elem_size(k->out[0].dtype));
+}
+
+static void slice_grad(const jn_kargs *k) {
+    const janus_slice_grad_attrs *a = k->attrs;
+    const jn_view *y = &k->out[0];
+    int axis = axis_of(a->axis, y->rank);
+    int64_t first, n;
+    slice_part(k, 1, y->dims[axis], a->step, &first, &n);
+    zeros_at_first(k);
+    if (k->in[0].dims[axis] == n)
+        put_part(k, axis, first, n, a->step);
+    else
+        *k->flags |= JN_KFLAG_INDEX;
+}
+
+static void select_grad(const jn_kargs *k) {
+    const jn_view *y = &k->out[0];
+    int axis = axis_of(((const janus_select_grad_attrs *)k->attrs)->axis, y->rank);
+    int64_t index = jn_scalar_i(&k->in[1]), size = y->dims[axis];
+    zeros_at_first(k);
+    if (index >= -size && index < size)
+        put_part(k, axis, index < 0 ? index + size : index, 1, 1);
+    else
+        *k->flags |= JN_KFLAG_INDEX;
+}
+
+jn_kernel_fn jn_cpu_part_grad(const jn_sig *sig) {
+    int d = sig->in[0].dtype;
+    if (d != JANUS_F32 && d != JANUS_F64)
+        return jn_cpu_fallback(sig);
+    return sig->op->id == JN_OP_ID_slice_grad ? slice_grad : select_grad;
 }
 
 #define SELECT(name)                                                                               \

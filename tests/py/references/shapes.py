@@ -119,3 +119,17 @@ def select_scatter(x, src, index, axis):
     y = x.copy()
     y[at_axis(x, axis, index)] = src
     return y
+
+
+@ref
+def slice_grad(dy, start, stop, x=None, *, axis, step):
+    y = np.zeros(x.shape, dy.dtype)
+    y[at_axis(x, axis, slice(start, stop, step))] = dy
+    return y
+
+
+@ref
+def select_grad(dy, index, x, axis):
+    y = np.zeros(x.shape, dy.dtype)
+    y[at_axis(x, axis, index)] = dy
+    return y
