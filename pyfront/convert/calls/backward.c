@@ -71,6 +71,7 @@ void jcv_tensor_backward(jcv *c, jcv_av *const *roots, jcv_av *const *seeds, uns
                          bool retain) {
     if (c->ctx != c->main)
         jcv_refuse(c, "backward()" JCV_INSIDE);
+    c->backwards++;
     jcv_val **y = jcv_alloc(c, (2 * n_y + 1) * sizeof *y), **dy = y + n_y;
     for (unsigned i = 0; i < n_y; i++) {
         check_root(c, roots[i], seeds[i]);

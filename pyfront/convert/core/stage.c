@@ -228,7 +228,7 @@ static jcv_node *append(jcv *c, jcv_node_kind kind, const jn_op *op, jcv_val *co
     n->loc = jcv_place_of(c);
     if (!jn_vec_push(&c->ctx->nodes, n))
         jcv_refuse(c, "out of memory");
-    if (++c->steps > 200000)
+    if (++c->steps > JCV_MOST_STEPS)
         jcv_refuse(c, "the graph would be too large");
     return n;
 }

@@ -245,6 +245,7 @@ struct jcv {
     JN_VEC(jn_loc) visited;           /* statements; repeated ones are dropped now and then */
     const jpy_tree *statement;        /* of the function itself, which runs; NULL: none does */
     unsigned steps, search;           /* search: how many nodes sample.c may still look at */
+    uint32_t backwards;               /* calls of backward() */
     PyObject *attr_names, *type_list; /* lists: what host.attr and host.type refer to */
     PyObject *methods;                /* list: see jpy_entry */
     JN_VEC(jcv_tagged) tags;          /* numbers given to eager functions, see jcv_tag */
@@ -281,6 +282,8 @@ struct jcv {
     bool put_written;                 /* some of the caller's among these were written since */
     struct jcv_text *texts;           /* that are not assumed (heap/text.c) */
 };
+
+enum { JCV_MOST_STEPS = 200000 }; /* of which a conversion makes fifty thousand a second */
 
 #define JCV_VIEWS_TRACKED ((uint32_t)1 << 31) /* in jcv.views */
 

@@ -20,7 +20,7 @@
 #include "pyfront/convert/values/values.h"
 
 enum { GOES_ON, LEFT_BY_BREAK, LEFT_BY_RETURN, LEFT_BY_TEST };
-enum { UNROLL = 2000, NEST = 48, SHORT = 3 };
+enum { UNROLL = 2000, NEST = 48, SHORT = 3, MANY_STEPS = 20000 };
 
 /* The rounds above which a loop stays one where it can; JANUS_UNROLL says another number. */
 static long unrolled(void) {
@@ -80,11 +80,11 @@ typedef struct visit {
     jcv_val *count;
     jcv_watch *watch; /* what known items depend on, and which of them the first one is */
     int64_t first;
-    uint32_t index;       /* slot: which round it is */
-    const jpy_tree *loop; /* the statement, NULL: none */
-    bool peeled;          /* its first round has been made */
-    bool of_iterator;     /* which has what is left of them, but for the time of the rounds */
-    bool forked;          /* it was left under a condition, or not */
+    uint32_t index;   /* slot: which round it is */
+    jpy_tree *loop;   /* the statement, NULL: none */
+    bool peeled;      /* its first round has been made */
+    bool of_iterator; /* which has what is left of them, but for the time of the rounds */
+    bool forked;      /* it was left under a condition, or not */
 } visit;
 
 static void visit_known(jcv *c, visit *v);
@@ -105,7 +105,23 @@ static void give_back(jcv *c, const visit *v) {
         jcv_put(c, v->over->slot, jcv_tuple(c, v->items + v->at, v->n - v->at));
 }
 
+/* Rounds of a statement cost what the last one did.  A loop of which all would make too large a
+ * graph is refused before they are made.  Rounds of which each has a backward() of its own are
+ * steps of training, that are as good as graphs of their own: a graph of many holds for one order
+ * of its batches, and is made for one call in which each round takes less than its conversion. */
+static void expect_rounds(jcv *c, const visit *v, unsigned first, unsigned before,
+                          uint32_t backwards) {
+    unsigned done = v->at - first;
+    bool trains = c->f->measure && c->backwards - backwards >= done;
+    uint64_t all = c->steps + (uint64_t)(c->steps - before) * (v->n - v->at);
+    if (done < 2 || !v->loop || all <= (trains ? MANY_STEPS : JCV_MOST_STEPS))
+        return;
+    c->at = v->loop;
+    jcv_refuse(c, "a loop of %u rounds is too large a graph", v->n);
+}
+
 static void visit_known(jcv *c, visit *v) {
+    uint32_t backwards = c->backwards;
     for (unsigned first = v->at; v->at < v->n;) {
         if (v->leave && how(c, v->leave) < 0) {
             if (v->n - first > NEST)
@@ -120,7 +136,9 @@ static void visit_known(jcv *c, visit *v) {
         }
         jcv_unchanged(c, v->watch, v->first + v->at);
         jcv_av *item = v->items[v->at++];
+        unsigned before = c->steps;
         v->fn(c, v->user, jcv_taken(c, v->over, item));
+        expect_rounds(c, v, first, before, backwards);
     }
     if (how(c, v->leave) <= 0)
         jcv_unchanged(c, v->watch, -1);
