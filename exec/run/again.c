@@ -230,7 +230,7 @@ bool jn_run_again(jn_run *r, const jn_arg *args, unsigned n, janus_status *st) {
     r->args = p->slots;
     memcpy(r->results, p->results, r->sub->results.n * sizeof *r->results);
     int64_t start = jn_run_clock();
-    *st = jn_run_poll(r);
+    *st = jn_run_poll_at(r, start);
     if (*st == JANUS_OK)
         *st = jn_replay_run(p);
     r->stats = p->stats;

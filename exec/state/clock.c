@@ -15,10 +15,11 @@ int64_t jn_run_clock(void) {
 }
 
 janus_status jn_run_poll(jn_run *r) {
-    if (!r->host.poll)
-        return JANUS_OK;
-    int64_t now = jn_run_clock();
-    if (now < r->next_poll_ns)
+    return r->host.poll ? jn_run_poll_at(r, jn_run_clock()) : JANUS_OK;
+}
+
+janus_status jn_run_poll_at(jn_run *r, int64_t now) {
+    if (!r->host.poll || now < r->next_poll_ns)
         return JANUS_OK;
     r->next_poll_ns = now + POLL_NS;
     bool away = r->away;

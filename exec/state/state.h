@@ -169,6 +169,8 @@ struct jn_run {
  * thread.
  */
 janus_status jn_run_poll(jn_run *r);
+/* The same for who has looked at the clock just now. */
+janus_status jn_run_poll_at(jn_run *r, int64_t now);
 /* The embedding program's lock, around long tensor work (host.leave and host.enter). */
 void jn_run_leave(jn_run *r);
 void jn_run_enter(jn_run *r);

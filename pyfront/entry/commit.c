@@ -334,12 +334,15 @@ static bool reads_are_quiet(const jpy_entry *e, PyObject *const *slots, const jp
 
 /* Of a run that has done nothing else (jpy_entry_plain), its results alone. */
 static int commit_plain(jpy_making *m, PyObject **out_result) {
-    size_t n = m->e->n_recipes ? m->e->n_recipes + 1 : 0; /* recipes of no id are made once */
-    m->made = n ? jn_calloc(n, sizeof *m->made) : NULL;
-    *out_result = !n || m->made ? make(m, m->e->result, false) : NULL;
+    enum { FEW = 32 };
+    PyObject *few[FEW];
+    size_t n = m->e->n_recipes + 1;
+    m->made = n <= FEW ? memset(few, 0, n * sizeof *few) : jn_calloc(n, sizeof *m->made);
+    *out_result = m->made ? make(m, m->e->result, false) : NULL;
     for (size_t i = 0; m->made && i < n; i++)
         Py_XDECREF(m->made[i]);
-    jn_free(m->made);
+    if (m->made != few)
+        jn_free(m->made);
     return *out_result ? 0 : -1;
 }
 
