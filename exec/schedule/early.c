@@ -4,8 +4,8 @@
  *
  * Issuing a training step takes the host strand a quarter of the time that running it takes.  What
  * has been issued waits for nothing that comes later, so when enough is pending a worker starts
- * with it, as lane 1, level by level.  When the host strand flushes, exec/schedule/lanes.c deals
- * the rest: what hangs on the tasks given away follows them in lane 1.
+ * with a share of it, as lane 1, level by level.  When the host strand flushes,
+ * exec/schedule/lanes.c deals the rest: what hangs on the tasks given away follows them in lane 1.
  *
  * It gets further portions, the first of what is pending, when by its cost it should have done what
  * it has: no more than it would have done by the end if all had been issued, since what hangs on
@@ -31,7 +31,8 @@
 enum {
     EARLY_COST = 1 << 19, /* elements of work that are worth a start of their own */
     EARLY_TASKS = 384,    /* and tasks: fewer would run in small groups */
-    LEVEL_TASKS = 32,     /* of a level, which are enough for a further portion */
+    LEVEL_TASKS = 32,     /* of a level, which are enough for a portion where levels are few */
+    FEW_LEVELS = 4,
     PORTIONS = 16
 };
 
@@ -114,6 +115,11 @@ static void work(void *arg, int64_t begin, int64_t end) {
     }
 }
 
+static uint32_t threads_of_run(void) {
+    int threads = janus_get_num_threads();
+    return (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
+}
+
 uint64_t jn_early_threshold(const jn_run *r) {
     bool can = r->on->lanes && !r->exact && janus_get_num_threads() > 1 && !jn_par_inside();
     return can ? EARLY_COST : UINT64_MAX;
@@ -136,8 +142,7 @@ static void give(jn_early *e, jn_task *t) {
     e->cost += t->inst->row_cost;
 }
 
-/* So many tasks are enough for a further portion, which is no more than a fair share.  The first
- * is all that is pending: of a window that ends soon, of few tasks, it would be nearly all. */
+/* So many tasks are enough for a portion. */
 static uint32_t enough(const jn_run *r) {
     uint32_t levels = r->of_schedule.max_level + 1;
     return levels < EARLY_TASKS / LEVEL_TASKS ? levels * LEVEL_TASKS : EARLY_TASKS;
@@ -157,6 +162,14 @@ static void publish(jn_run *r, jn_early *e) {
     pthread_mutex_unlock(&e->waits);
 }
 
+/* Counts the tasks of each specialisation, as jn_tasks_count does. */
+static void count_pending(jn_task *first) {
+    for (jn_task *t = first; t; t = t->next)
+        t->inst->count.n = 0;
+    for (jn_task *t = first; t; t = t->next)
+        t->inst->count.n++;
+}
+
 /* Runs what is light and waits for nothing, such as the gradient that a backward pass begins with:
  * what hangs on that alone need not follow the worker's tasks.  The others are given to it. */
 static janus_status run_light(jn_run *r, jn_early *e) {
@@ -165,7 +178,6 @@ static janus_status run_light(jn_run *r, jn_early *e) {
     uint32_t n = 0;
     if (!light)
         return JN_NO_MEMORY();
-    jn_tasks_count(e->task, e->n);
     for (uint32_t i = 0; i < e->n; i++) {
         jn_task *t = e->task[i];
         if (t->n_deps || jn_task_heavy(t))
@@ -181,7 +193,8 @@ static janus_status run_light(jn_run *r, jn_early *e) {
     return st;
 }
 
-static janus_status start(jn_run *r) {
+/* The first n of what is pending are given to a worker. */
+static janus_status start(jn_run *r, uint32_t n) {
     jn_of_schedule *s = &r->of_schedule;
     s->early_at = UINT64_MAX;
     if (!jn_par_claim())
@@ -194,16 +207,16 @@ static janus_status start(jn_run *r) {
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->waits, NULL);
     pthread_cond_init(&e->told, NULL);
-    e->n = e->first = s->n_pending;
-    int threads = janus_get_num_threads();
-    e->threads = (uint32_t)(threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES);
+    e->first = s->n_pending;
+    e->threads = threads_of_run();
     e->given.lane = (jn_lane){.run = r, .index = 1, .lock = &e->lock, .stop = &e->stop};
-    e->portion[0].task = jn_alloc(e->n * sizeof *e->portion[0].task);
-    e->task = jn_alloc(e->n * sizeof *e->task);
+    e->portion[0].task = jn_alloc(n * sizeof *e->portion[0].task);
+    e->task = jn_alloc(n * sizeof *e->task);
     janus_status st = e->task && e->portion[0].task ? JANUS_OK : JN_NO_MEMORY();
-    uint32_t n = 0;
-    for (jn_task *t = s->pending; n < e->n && st == JANUS_OK; t = t->next)
-        e->task[n++] = t;
+    jn_task *rest = s->pending;
+    for (; e->n < n && st == JANUS_OK; rest = rest->next)
+        e->task[e->n++] = rest;
+    count_pending(s->pending);
     if (st == JANUS_OK)
         st = run_light(r, e);
     if (st != JANUS_OK) {
@@ -215,8 +228,9 @@ static janus_status start(jn_run *r) {
         s->list->spoiled = true;
     s->early = e;
     s->early_at = 0;
-    s->pending = NULL; /* the worker links its tasks anew */
-    s->pending_tail = &s->pending;
+    s->pending = rest; /* the worker links its tasks anew */
+    if (!rest)
+        s->pending_tail = &s->pending;
     publish(r, e);
     jn_par_start(e->threads - 1, work, e);
     return JANUS_OK;
@@ -256,11 +270,27 @@ static janus_status go_on_giving(jn_run *r, uint32_t most) {
     return JANUS_OK;
 }
 
+/* Of few levels it starts with a fair share, if there is no more to come, and enough: a window that
+ * ends soon would have given nearly all away.  Else with all, since levels have few tasks each. */
+static bool has_few_levels(const jn_run *r) { return r->of_schedule.max_level < FEW_LEVELS; }
+
+static uint32_t first_portion(const jn_run *r) {
+    const jn_of_schedule *s = &r->of_schedule;
+    uint64_t share = s->pending_cost / threads_of_run(), cost = 0;
+    uint32_t n = 0;
+    if (!has_few_levels(r))
+        return s->n_pending;
+    for (const jn_task *t = s->pending; t && cost + t->inst->row_cost <= share; t = t->next, n++)
+        cost += t->inst->row_cost;
+    return n > enough(r) ? n : enough(r);
+}
+
 janus_status jn_early_issued(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     if (!s->early) {
-        s->early_tasks = EARLY_TASKS;
-        return s->n_pending < EARLY_TASKS ? JANUS_OK : start(r);
+        uint32_t several = threads_of_run() * enough(r);
+        s->early_tasks = has_few_levels(r) && several < EARLY_TASKS ? several : EARLY_TASKS;
+        return s->n_pending < s->early_tasks ? JANUS_OK : start(r, first_portion(r));
     }
     s->early_tasks = s->n_pending + LEVEL_TASKS; /* where there is too little yet */
     return go_on_giving(r, s->n_pending - s->early->n);

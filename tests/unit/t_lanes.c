@@ -205,9 +205,22 @@ static const char rounds_text[] =
     "    %sum = foreach %n, @round(%zero, %depth, %e, %w)\n"
     "    return %sum\n"
     "  }\n"
+    "  sub @apart(%k: int, %before: f32[], shared %depth: int, shared %e: f32[300,128], "
+    "shared %w: f32[128,128]) -> f32[] {\n"
+    "    %zero = int 0\n"
+    "    %h = invoke @tree(%depth, %zero, %e, %w)\n"
+    "    %squares = mul %h, %h\n"
+    "    %loss = sum %squares {dims=[0,1]}\n"
+    "    return %loss\n"
+    "  }\n"
+    "  sub @last(%n: int, %depth: int, %zero: f32[], %e: f32[300,128], %w: f32[128,128]) -> f32[] "
+    "{\n"
+    "    %loss = foreach %n, @apart(%zero, %depth, %e, %w)\n"
+    "    return %loss\n"
+    "  }\n"
     "}\n";
 
-static janus_module *rounds_of(const janus_subgraph **loss) {
+static janus_module *rounds_of(const char *name, const janus_subgraph **loss) {
     static char all[sizeof text + sizeof rounds_text];
     size_t first = strlen(text) - 2; /* without its last brace */
     janus_module *m;
@@ -218,7 +231,7 @@ static janus_module *rounds_of(const janus_subgraph **loss) {
         CU_FAIL_FATAL("the text is wrong");
     }
     OK(janus_module_freeze(m));
-    *loss = janus_module_find(m, "rounds");
+    *loss = janus_module_find(m, name);
     return m;
 }
 
@@ -253,7 +266,7 @@ static void an_early_lane_gets_more(void) {
         uint64_t least, most;
     } given[] = {{13, 4, 100, 383}, {60, 4, 700, 1500}};
     const janus_subgraph *loss = NULL;
-    janus_module *m = rounds_of(&loss);
+    janus_module *m = rounds_of("rounds", &loss);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         float alone = 0, found = 0;
         janus_run_stats stats;
@@ -271,6 +284,25 @@ static void an_early_lane_gets_more(void) {
             CU_ASSERT_EQUAL(memcmp(&again, &found, sizeof found), 0);
             CU_ASSERT_EQUAL(stats.early, early);
         }
+    }
+    janus_set_num_threads(0);
+    janus_module_release(m);
+}
+
+/* Windows of few levels that end soon after it has started: it has a share, and not all. */
+static void an_early_lane_starts_with_a_share(void) {
+    const janus_subgraph *loss = NULL;
+    janus_module *m = rounds_of("last", &loss);
+    for (int64_t rounds = 180; rounds <= 260; rounds += 20) {
+        float alone = 0, found = 0;
+        janus_run_stats stats;
+        janus_set_num_threads(1);
+        OK(run_rounds(loss, rounds, 1, &alone, &stats));
+        CU_ASSERT_EQUAL(stats.early, 0);
+        janus_set_num_threads(2);
+        OK(run_rounds(loss, rounds, 1, &found, &stats));
+        CU_ASSERT(fabsf(found - alone) <= 1e-4f * fabsf(alone));
+        CU_ASSERT(stats.early >= stats.tasks / 8 && stats.early <= stats.tasks / 3);
     }
     janus_set_num_threads(0);
     janus_module_release(m);
@@ -298,4 +330,5 @@ JN_TEST_MAIN("lanes", {"lanes give what one thread gives", lanes_give_what_one_t
              {"an early lane gives what one thread gives",
               an_early_lane_gives_what_one_thread_gives},
              {"an early lane gets more", an_early_lane_gets_more},
+             {"an early lane starts with a share", an_early_lane_starts_with_a_share},
              {"a lane that fails stops the run", a_lane_that_fails_stops_the_run})
