@@ -228,6 +228,10 @@ bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_la
     int64_t least = 1;
     for (int i = rank; i-- > 0;) {
         int64_t step = strides[out->order[i]];
+        if (step == 0) {
+            out->spread |= (uint32_t)1 << out->order[i];
+            continue;
+        }
         if (step < least)
             return false;
         out->gaps |= (uint32_t)(step > least) << i;
@@ -240,7 +244,8 @@ static bool same_layout(const jpy_tensor_want *w, const janus_tensor *t) {
     jpy_layout a, b;
     return t->contiguous || (jpy_layout_of(w->rank, w->dims, w->strides, &a) &&
                              jpy_layout_of(t->rank, t->dims, t->strides, &b) &&
-                             memcmp(a.order, b.order, (size_t)t->rank) == 0 && a.gaps == b.gaps);
+                             memcmp(a.order, b.order, (size_t)t->rank) == 0 && a.gaps == b.gaps &&
+                             a.spread == b.spread);
 }
 
 /* Dims where some may be of any size: sizes that were always equal still are. */

@@ -79,8 +79,9 @@ typedef struct jpy_any_dim { /* may be any size above 1, the one of axis `of` of
 typedef struct jpy_layout {
     uint8_t order[JN_MAX_RANK]; /* axes, the one with the longest steps first */
     uint32_t gaps;              /* bit i: steps along order[i] are longer than they need be */
+    uint32_t spread;            /* bit i: along axis i all are one element (expand) */
 } jpy_layout;
-/* false: it has dims of 0 or 1, or its elements overlap. */
+/* false: it has dims of 0 or 1, or its elements overlap in another way than by expand. */
 bool jpy_layout_of(int rank, const int64_t *dims, const int64_t *strides, jpy_layout *out);
 
 typedef struct jpy_tensor_want {

@@ -83,6 +83,10 @@ static void strides_of(const jpy_layout *l, int rank, const int64_t *dims, int64
     int64_t least = 1;
     for (int i = rank; i-- > 0;) {
         int axis = l->order[i];
+        if (l->spread >> axis & 1) {
+            strides[axis] = 0;
+            continue;
+        }
         strides[axis] = least + (l->gaps >> i & 1 ? JCV_GAP : 0);
         least = strides[axis] * dims[axis];
     }
