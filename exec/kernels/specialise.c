@@ -160,6 +160,7 @@ static void try_alias(spec *s, const jn_segnode *n) {
     v->copied = (v->output >= 0 && !leaves_whole(s->inst, v, dense)) || (!dense && v->read_dense);
     v->alias = !v->copied;
     if (v->copied) {
+        v->part = v->base_input && dense;
         v->view_strides = strides;
         return;
     }

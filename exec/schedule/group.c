@@ -97,6 +97,38 @@ static char *result_memory(jn_run *r, size_t bytes) {
                : jn_run_memory(r, bytes);
 }
 
+/* What a pass through this segment has joined is joined with more, as where lists of a loop grow:
+ * it is not copied if there is room behind it. */
+static char *grow(jn_group *g, const jn_segnode *n, const jn_shape *out) {
+    enum { LEAST = 1024 }; /* a copy of fewer bytes costs next to nothing */
+    jn_joined_fn joined = jn_op_impls[n->op->id].joined;
+    if (!joined || n->n_in < 2 || n->in[0].kind != JN_SRC_INPUT || out->bytes < LEAST ||
+        joined(n->attrs, out->rank) != 0)
+        return NULL;
+    const jn_tval *first = g->task[0]->in[n->in[0].index];
+    if (!first->task || first->task->inst->seg != g->inst->seg || first->rows || !first->data)
+        return NULL;
+    return jn_mem_grow(g->lane->run->mem, first->data, first->shape->bytes, out->bytes);
+}
+
+/* A part of what another task has made, as it lies there: values that tasks have made stay as they
+ * are while there is a run, or a frame of it. */
+static char *part_of_input(const jn_group *g, const jn_segvalue *v) {
+    const jn_tval *of = v->part ? g->task[0]->in[v->base] : NULL;
+    if (!of || !of->task || of->task->late || of->rows || g->lane->run->mem->given.n)
+        return NULL;
+    return of->data + v->offset * (int64_t)jn_dtype_size((janus_dtype)v->shape->dtype);
+}
+
+static char *place_in_input(jn_group *g, uint32_t i, uint32_t value) {
+    const jn_run *r = g->lane->run;
+    if (g->n > 1 || !jn_computes_here(r->on) || r->of_schedule.trace || r->of_schedule.list ||
+        r->of_schedule.result_memory)
+        return NULL;
+    char *at = part_of_input(g, &g->inst->values[value]);
+    return at ? at : grow(g, &g->inst->seg->nodes[g->inst->seg->output[i].index], g->inst->out[i]);
+}
+
 static janus_status place_outputs(jn_group *g, const jn_variant *v) {
     const jn_segment *seg = g->inst->seg;
     for (uint32_t i = 0; i < seg->n_outputs; i++) {
@@ -109,6 +141,8 @@ static janus_status place_outputs(jn_group *g, const jn_variant *v) {
         char *block = shared >= 0 ? g->task[0]->out[shared].data : NULL;
         if (!block && g->n == 1)
             block = jn_give_memory(g->lane->run, &g->task[0]->out[i], bytes);
+        if (!block)
+            block = place_in_input(g, i, value);
         if (!block)
             block = result_memory(g->lane->run, rowed ? bytes * g->n : bytes);
         if (!block)

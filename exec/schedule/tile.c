@@ -158,7 +158,8 @@ static void concat_inputs(tile *w, const jn_segnode *n) {
     char *out = w->data.value[n->value[0]];
     size_t row = w->g->inst->values[n->value[0]].shape->bytes;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        gather(w, n->in[i].index, out, row);
+        if (w->n > 1 || w->data.input[n->in[i].index] != out) /* else it is there */
+            gather(w, n->in[i].index, out, row);
         out += w->g->inst->in[n->in[i].index]->bytes;
     }
 }
@@ -273,6 +274,8 @@ static void call(tile *w, const jn_vnode *vn) {
     if (copied) {
         char *base = v0->base_input ? w->data.input[v0->base] : w->data.value[v0->base];
         in[0].data = base + v0->offset * (int64_t)jn_dtype_size(v0->shape->dtype);
+        if (v0->part && in[0].data == w->data.value[n->value[0]])
+            return; /* it is there (exec/schedule/group.c) */
     }
     for (uint32_t i = 0; i < vn->n_out; i++) {
         out[i] = vn->out[i];

@@ -65,6 +65,8 @@ static void drop_chunks(jn_mem *m) {
         free_chunk(m, &m->chunks.data[--m->chunks.n]);
 }
 
+static void forget_growing(jn_mem *m) { memset(m->growing, 0, sizeof m->growing); }
+
 size_t jn_mem_peak(const jn_mem *m) { return m->asked > m->peak ? m->asked : m->peak; }
 
 void jn_mem_turn(jn_mem *m) { m->chunk_at = m->first_chunk = m->chunks.n; }
@@ -76,6 +78,7 @@ void jn_mem_drop_first(jn_mem *m, size_t n) {
     memmove(m->chunks.data, m->chunks.data + n, m->chunks.n * sizeof *m->chunks.data);
     m->chunk_at -= n;
     m->first_chunk = 0;
+    forget_growing(m);
     m->peak = jn_mem_peak(m);
     m->asked = m->bytes;
 }
@@ -110,6 +113,7 @@ void jn_mem_expect(jn_mem *m, size_t bytes) {
  * pool keeps its blocks, for everybody. */
 void jn_mem_reset(jn_mem *m) {
     jn_mem_drop_owned(m);
+    forget_growing(m);
     jn_mem_expect(m, jn_mem_peak(m));
     m->asked = m->peak = 0;
     bool large = m->bytes > whole_bytes, lend = m->bytes > keep_bytes;
@@ -194,6 +198,21 @@ char *jn_mem_tensor(jn_mem *m, size_t bytes) {
         return NULL;
     m->chunk_at = m->chunks.n - 1;
     return take(&m->chunks.data[m->chunk_at], bytes);
+}
+
+char *jn_mem_grow(jn_mem *m, char *data, size_t have, size_t bytes) {
+    enum { N = sizeof m->growing / sizeof *m->growing };
+    for (int i = 0; i < N; i++) {
+        struct jn_growing *g = &m->growing[i];
+        if (g->end == data + have && (size_t)(g->limit - g->end) >= bytes - have) {
+            g->end = data + bytes;
+            return data;
+        }
+    }
+    char *at = bytes <= SIZE_MAX / 2 ? jn_mem_tensor(m, 2 * bytes) : NULL;
+    if (at)
+        m->growing[m->grown++ % N] = (struct jn_growing){at + bytes, at + 2 * bytes};
+    return at;
 }
 
 char *jn_mem_apart(jn_mem *m, size_t bytes) {

@@ -93,6 +93,7 @@ typedef struct jn_segvalue {
     int32_t output; /* index of the segment output it is, or whose memory it is in; -1: none */
     bool alias;     /* a view of another value's or an input's memory */
     bool copied;    /* such a view that leaves the segment: copied to an output */
+    bool part;      /* copied: of an input, as its elements lie there */
     bool base_input;
     uint32_t base;               /* alias, copied: value index, or input index when base_input */
     int64_t offset;              /* alias, copied: elements from the base's first */

@@ -110,10 +110,14 @@ typedef struct jn_mem {
     const jn_run_device *on;              /* where the chunks are */
     struct jn_device *dev;                /* and whose; NULL: the host's */
     JN_VEC(struct jn_capture *) captures; /* held: values lie in their arenas */
-    size_t bytes, ceiling;                /* of chunks; with those of `apart` at most that */
-    size_t asked, peak;                   /* bytes asked for and not dropped; their maximum */
-    size_t expected;                      /* what a run is likely to ask for */
-    JN_VEC(janus_tensor *) owned;         /* tensors kept alive */
+    struct jn_growing {
+        char *end, *limit;
+    } growing[4];   /* where the last values with room behind them end, and how far that goes */
+    unsigned grown; /* how many there have been */
+    size_t bytes, ceiling;        /* of chunks; with those of `apart` at most that */
+    size_t asked, peak;           /* bytes asked for and not dropped; their maximum */
+    size_t expected;              /* what a run is likely to ask for */
+    JN_VEC(janus_tensor *) owned; /* tensors kept alive */
     JN_VEC(jn_given) given;
     const janus_module *module; /* retained while a frame value holds this */
 } jn_mem;
@@ -193,6 +197,10 @@ static inline size_t jn_mem_bytes(const jn_mem *m) {
 }
 /* 64-byte aligned tensor memory; NULL when out of memory or over the ceiling. */
 char *jn_mem_tensor(jn_mem *m, size_t bytes);
+/* `bytes` that begin with the `have` bytes at `data`, which have been written: there, with what is
+ * behind them, if it is nobody's yet; or elsewhere, with as much room behind them.  NULL as above.
+ */
+char *jn_mem_grow(jn_mem *m, char *data, size_t have, size_t bytes);
 /* The same as a block of its own, and giving it back, which the run's end does else. */
 char *jn_mem_apart(jn_mem *m, size_t bytes);
 void jn_mem_apart_done(jn_mem *m, const char *block);

@@ -113,7 +113,8 @@ static void interleave(const jn_kargs *k, int64_t outer, int axis, bool stacked)
         size_t run = stacked ? below : below * (size_t)k->in[i].dims[axis];
         char *to = (char *)y->data + at;
         const char *from = k->in[i].data;
-        for (int64_t o = 0; o < outer && run > 0; o++)
+        bool there = to == from; /* the result has grown where the operand is */
+        for (int64_t o = 0; o < outer && run > 0 && !there; o++)
             memcpy(to + (size_t)o * line, from + (size_t)o * run, run);
         at += run;
     }
@@ -135,12 +136,15 @@ static void join(const jn_kargs *k, int64_t axis, bool stacked) {
     }
     for (unsigned i = 0; i < k->n_in; i++) {
         const jn_view *x = &k->in[i];
+        char *to = (char *)y->data + at * y->strides[axis] * (int64_t)size;
         jn_box b;
-        jn_box_init(&b, size, (char *)y->data + at * y->strides[axis] * (int64_t)size, x->data);
+        at += stacked ? 1 : x->dims[axis];
+        if (to == x->data)
+            continue;
+        jn_box_init(&b, size, to, x->data);
         for (int d = 0; d < x->rank; d++)
             jn_box_dim(&b, x->dims[d], y->strides[stacked && d >= axis ? d + 1 : d], x->strides[d]);
         jn_box_copy(&b, k->par);
-        at += stacked ? 1 : x->dims[axis];
     }
 }
 
