@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	bench/ladder.py \
 	bench/lenet_step \
 	bench/lenet_step.py \
+	bench/lengths.py \
 	bench/merge.py \
 	bench/networks \
 	bench/networks.py \
