@@ -195,9 +195,6 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
         return;
     jpy_tensor *p = (jpy_tensor *)o;
     janus_tensor *t = p->t;
-    jpy_edge now;
-    if (jpy_tensor_edge(p, &now) < 0) /* brings `node` up to date */
-        PyErr_Clear();
     s->checks |= JPY_CHECK_TENSOR;
     size_t bytes = (size_t)t->rank * sizeof(int64_t);
     s->tensor = (jpy_tensor_want){t->dtype,

@@ -40,13 +40,14 @@ def test_retained(kept):
                 assert a == pytest.approx(b) if a is not None and b is not None else not any(a or b or ()), (kept, steps)
 
 
-def test_decorated():
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_decorated(numerics):
     for kept, steps in PROGRAMS[::23]:
         made = told(kept, steps)
         decorated = []
 
         def decorate(f):
-            decorated[:] = decorated or [janus.function(f, measure=False)]
+            decorated[:] = decorated or [janus.function(f, measure=False, numerics=numerics)]
             return decorated[0]
         for _ in range(3):
             assert told(kept, steps, decorate=decorate) == made, (kept, steps)
