@@ -54,15 +54,19 @@ static __global__ void put(char *out, i64 offset, dview to, dview src, i64 n, in
     JN_EACH(i, n)
     copy_bits(out, offset + offset_of(to, i), src.p, offset_of(src, i), size);
 }
-static void put_into(const jn_kargs *k, const int64_t *strides, i64 offset, const jn_view *src) {
-    const jn_view *y = &k->out[0];
+/* src's dims with other strides. */
+static dview along(const jn_view *src, const int64_t *strides) {
     dview to = view_of(*src);
-    i64 n = numel_of(*src);
     for (int i = 0; i < to.rank; i++)
         to.s[i] = strides[i];
+    return to;
+}
+static void put_into(const jn_kargs *k, const int64_t *strides, i64 offset, const jn_view *src) {
+    const jn_view *y = &k->out[0];
+    i64 n = numel_of(*src);
     if (n)
-        JN_LAUNCH(exec_of(k), put, grid_for(n), JN_BLOCK, (char *)y->data, offset, to,
-                  view_of(*src), n, size_of(y->dtype));
+        JN_LAUNCH(exec_of(k), put, grid_for(n), JN_BLOCK, (char *)y->data, offset,
+                  along(src, strides), view_of(*src), n, size_of(y->dtype));
 }
 
 static __global__ void raise(uint32_t *flags, uint32_t flag) { atomicOr(flags, flag); }
@@ -222,13 +226,10 @@ static void part_grad(const jn_kargs *k, const int64_t *strides, i64 offset) {
         put_into(k, strides, offset, dy);
         return;
     }
-    dview to = view_of(*dy);
     i64 n = numel_of(*dy);
-    for (int i = 0; i < to.rank; i++)
-        to.s[i] = strides[i];
     if (n)
-        JN_LAUNCH(exec_of(k), add_part, grid_for(n), JN_BLOCK, (char *)y->data, offset, to,
-                  view_of(*dy), n, (int)y->dtype, exec_of(k)->stop);
+        JN_LAUNCH(exec_of(k), add_part, grid_for(n), JN_BLOCK, (char *)y->data, offset,
+                  along(dy, strides), view_of(*dy), n, (int)y->dtype, exec_of(k)->stop);
 }
 
 static void run_slice_grad(const jn_kargs *k) {
