@@ -43,6 +43,7 @@ libjanus_all_la_SOURCES += \
 	exec/kernels/dev_chain.c \
 	exec/kernels/pace.c \
 	exec/kernels/kept.c \
+	exec/kernels/panels.c \
 	exec/kernels/replay.c \
 	exec/kernels/specialise.c \
 	exec/kernels/temporaries.c \
@@ -126,6 +127,7 @@ noinst_HEADERS += \
 	exec/kernels/kernels.h \
 	exec/kernels/pace.h \
 	exec/kernels/kept.h \
+	exec/kernels/panels.h \
 	exec/kernels/replay.h \
 	exec/kernels/variant_rows.h \
 	exec/model/model.h \

@@ -46,7 +46,8 @@ typedef struct jn_par {
 extern const jn_par jn_par_serial;
 
 /* Matrices that several products of a run multiply by, as their kernel reads them: packed at the
- * second product, which is when it pays.  ops/cpu/products/packs.c; all zero: none yet. */
+ * second product, which is when it pays, or at the first one where more are to be expected.
+ * ops/cpu/products/packs.c; all zero: none yet. */
 typedef struct jn_pack {
     const void *b; /* where it lies, and how */
     int64_t n, k, b_row, b_col;
@@ -56,8 +57,12 @@ enum { JN_MOST_PACKS = 8 };
 typedef struct jn_packs {
     uint32_t n;
     size_t bytes;
+    bool at_once;                  /* the first product packs */
+    const struct jn_packs *before; /* of earlier runs; or NULL.  Several threads read them */
     jn_pack pack[JN_MOST_PACKS];
 } jn_packs;
+/* Of the same matrix; NULL: there is none. */
+jn_pack *jn_packs_like(jn_packs *packs, const jn_pack *pack);
 void jn_packs_free(jn_packs *packs);
 
 typedef struct jn_kargs {

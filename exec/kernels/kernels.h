@@ -9,6 +9,7 @@
 #ifndef JN_EXEC_VARIANT_H
 #define JN_EXEC_VARIANT_H
 
+#include "exec/kernels/panels.h"
 #include "exec/kernels/replay.h"
 #include "exec/state/state.h"
 #include "ops/steps.h"

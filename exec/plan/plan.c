@@ -33,6 +33,8 @@ static void replays_free(jn_planset *s) {
 
 static void planset_free(jn_planset *s) {
     replays_free(s);
+    for (size_t i = 0; s->plans && i < 2 * s->module->subs.n; i++)
+        jn_panels_free(s->plans[i].panels);
     jn_device *dev = s->spare ? s->spare->dev : NULL;
     for (size_t i = 0; i < s->segments.n; i++)
         segment_free(s->segments.data[i]);
@@ -88,6 +90,7 @@ janus_status jn_planset_take(const janus_module *m, jn_planset **out) {
             s->plans[i].sub = m->subs.data[i / 2];
             s->plans[i].set = s;
             s->plans[i].saved = i & 1;
+            s->recurs |= s->plans[i].sub->recursive;
         }
     }
     s->next = NULL;

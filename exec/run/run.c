@@ -7,6 +7,7 @@
 
 #include "exec/eager/eager.h"
 #include "exec/heap/heap.h"
+#include "exec/kernels/kernels.h"
 #include "exec/plan/plan.h"
 #include "exec/run/again.h"
 #include "exec/run/run.h"
@@ -209,6 +210,9 @@ janus_status jn_run_execute(jn_run *r, const jn_arg *args, unsigned n_args) {
     if (!slots || !bound || !jn_vec_reserve(&r->mem->owned, r->mem->owned.n + 2 * (size_t)n_args))
         return JN_NO_MEMORY();
     bool plain = !r->mem->owned.n;
+    if (r->entry->panels)
+        jn_panels_look(r->entry->panels, args,
+                       r->known && r->known == r->entry->known ? r->is_known : NULL);
     JN_TRY(bind_all(r, args, n_args, slots, bound));
     if (plain && r->entry->alike >= r->entry->write_at)
         jn_run_write(r, args, n_args, slots, bound);

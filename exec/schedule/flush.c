@@ -33,12 +33,27 @@ void jn_schedule_begin(jn_run *r) {
     s->early_at = jn_early_threshold(r);
 }
 
+/* What products have packed of the arguments, for the runs after it. */
+static void leave_panels(jn_run *r) {
+    for (int i = 0; i < JN_MAX_RANGES; i++) {
+        jn_packs *p = r->of_schedule.packs[i];
+        for (uint32_t k = 0; p && r->args && k < p->n; k++)
+            for (uint32_t a = 0; a < r->sub->params.n; a++)
+                if (r->sub->params.data[a].type->kind == JANUS_KIND_TENSOR && r->args[a].t &&
+                    r->args[a].t->dense && r->args[a].t->data == p->pack[k].b) {
+                    jn_panels_leave(&r->entry->panels, a, &p->pack[k]);
+                    break;
+                }
+    }
+}
+
 void jn_schedule_end(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     jn_vec_free(&s->deps);
     jn_vec_free(&s->result_stores);
     jn_vec_free(&s->stores);
     jn_tables_return(r);
+    leave_panels(r);
     for (int i = 0; i < JN_MAX_RANGES; i++) {
         jn_free_aligned(s->scratch[i].data);
         jn_packs_free(s->packs[i]);

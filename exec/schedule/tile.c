@@ -243,8 +243,9 @@ static void add_rows(tile *w, const jn_vnode *vn, jn_table *table, const jn_karg
 }
 
 /* Weights that the run was given stay as they are till its commit: what its products pack of them
- * is kept.  A list of calls that is run again finds others, and runs without an entry (those of
- * deferred ops) go on while their caller writes. */
+ * is kept, and for later runs, if they stay longer (exec/kernels/panels.h).  A list of calls that
+ * is run again finds others, and runs without an entry (those of deferred ops) go on while their
+ * caller writes. */
 static jn_packs *packs(const tile *w, const jn_vnode *vn) {
     jn_run *r = w->g->lane->run;
     const jn_src *b = &vn->n->in[1];
@@ -255,8 +256,10 @@ static jn_packs *packs(const tile *w, const jn_vnode *vn) {
     if (v->task || !v->dense || v->shape->dtype != JANUS_F32)
         return NULL;
     jn_packs **of = &r->of_schedule.packs[w->part];
-    if (!*of)
-        *of = jn_calloc(1, sizeof **of);
+    if (!*of && (*of = jn_calloc(1, sizeof **of))) {
+        (*of)->at_once = r->set->recurs;
+        (*of)->before = jn_panels_kept(r->entry->panels);
+    }
     return *of;
 }
 

@@ -184,6 +184,7 @@ struct jn_plan {
     struct jn_replay *replay; /* of runs that begin here, or NULL (exec/kernels/replay.h) */
     uint32_t alike, write_at; /* runs one after the other whose arguments looked the same; so many
                                  of them pay for a list, 0: not yet known */
+    struct jn_panels *panels; /* of weights, left by runs that began here; or NULL */
     size_t replay_scratch;    /* bytes of scratch memory that a range of a list needs */
     uint32_t *member;         /* saved plans: slot of each member of sub->saved */
     uint32_t frame_bytes;
@@ -211,6 +212,7 @@ struct jn_planset {
     size_t scratch[JN_MAX_RANGES];          /* and those of temporaries, by part */
     struct jn_table *tables;                /* all zero (exec/schedule/rows.h) */
     struct jn_effects *effects;             /* per SubGraph; NULL: not yet known */
+    bool recurs;                            /* a SubGraph calls itself */
     bool crowded; /* some segment has many specialisations: trim when the run is over */
     jn_planset *next;
 };

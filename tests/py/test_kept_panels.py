@@ -2,8 +2,11 @@
 """Weights that a run packs for its products and keeps so: none is older than what the program sees.
 
 Whatever writes to a weight between two recursions, in a call or between calls, the second one multiplies by what it is
-then.  Trees and sizes are such that groups of several levels pack (ops/cpu/products/packs.c).
+then.  Trees and sizes are such that groups of several levels pack (ops/cpu/products/packs.c), and calls without a write
+between them leave what they pack to each other (exec/kernels/panels.h).
 """
+import struct
+
 import pytest
 
 import janus
@@ -123,3 +126,85 @@ def test_a_weight_in_place_of_another():
         got, want = decorated(*models, trees), pair(*models, trees)
         assert [x.item() for x in got] == pytest.approx([x.item() for x in want], rel=2e-5, abs=1e-6)
         a.down.weight.data, b.down.weight.data = b.down.weight.data.clone(), a.down.weight.data.clone()
+
+
+def export_to_numpy(model, k):
+    pytest.importorskip("numpy")
+    array = model.up.weight.detach().numpy()
+    return lambda: array.__setitem__(slice(0, 40), k / 64)
+
+
+def of_a_graph(model, k):
+    step = janus.function(lambda w: w.mul_(k / 2), verify="never", measure=False)
+
+    def write():
+        with janus.no_grad():
+            step(model.down.weight)
+    return write
+
+
+def of_an_optimizer(model, k):
+    optimizer = janus.optim.SGD(model.parameters(), lr=1.0)
+    for p in model.parameters():
+        p.grad = janus.full_like(p, k / 64)
+    return optimizer.step
+
+
+def a_closed_view(model, k):
+    view = model.down.weight.detach().view(-1)
+    return lambda: view[:300].fill_(k / 16)
+
+
+def as_often_as_is_counted(model, k):
+    def write():
+        at = model.up.weight.data
+        for _ in range(1 << 16):
+            at.add_(k / (1 << 22))
+    return write
+
+
+def once(write):
+    return lambda model, k: lambda: write(model, k)
+
+
+def another_parameter(model, k):
+    model.down.weight = janus.nn.Parameter((janus.arange(SIZE * OUT).float() * k).sin().reshape(OUT, SIZE) * 0.1)
+
+
+def a_list_of_rows(model, k):
+    with janus.no_grad():
+        model.up.weight[[2, 70, 71]] = k / 16
+
+
+LATER = {"nothing": once(lambda model, k: None),
+         "data": once(lambda model, k: model.down.weight.data.mul_(-k / 2)),
+         "new data": once(lambda model, k: setattr(model.up.weight, "data", model.up.weight.data * -k)),
+         "another parameter": once(another_parameter), "rows": once(a_list_of_rows),
+         "a state": once(lambda m, k: m.load_state_dict({n: v * (k / 2) for n, v in m.state_dict().items()})),
+         "a view from before": a_closed_view, "numpy": export_to_numpy, "a graph": of_a_graph,
+         "an optimizer": of_an_optimizer, "as often as is counted": as_often_as_is_counted}
+
+
+@pytest.mark.parametrize("way", LATER)
+def test_writes_to_weights_that_stayed_for_some_calls_are_seen(way):
+    """Whoever writes, and however; and calls between which nobody has written give the same to the bit."""
+    model, other = Model(), Model()
+    trees = [Node(3, number) for number in range(1, 9)]
+
+    def infer(model, trees):
+        with janus.no_grad():
+            return loss_of(model, trees)
+
+    f = janus.function(verify="never", measure=False)(infer)
+    for turn in range(2):
+        write, bits = LATER[way](model, turn + 2), set()
+        for k in range(12):
+            if k in (6, 7, 11):
+                write()
+                bits.clear()
+            if k == 4:  # another model's weights, where those of the first one were
+                assert f(other, trees).item() == pytest.approx(infer(other, trees).item(), rel=2e-5)
+            got = f(model, trees).item()
+            bits.add(struct.pack("d", got))
+            assert got == pytest.approx(infer(model, trees).item(), rel=2e-5), (turn, k)
+            assert len(bits) == 1 or k < 2, (turn, k)

@@ -201,6 +201,7 @@ static void kept_panels_are_right(void) {
             for (int bits = 0; bits < 8; bits++) {
                 bool batch = shapes[i][0] == 7;
                 kept = calloc(1, sizeof *kept);
+                kept->at_once = i & 1;
                 check_matmul(JANUS_F32, batch ? 3 : 1, shapes[i][0], shapes[i][1], shapes[i][2],
                              false, bits & 1, false, bits & 2, bits & 4 ? 3 : 0, bits % 3 == 0);
                 bool packs = kept->n == 1 && kept->pack[0].panels;

@@ -5,11 +5,13 @@
  * The levels of a recursion multiply few rows each by the same weight.  Packing it costs as much as
  * the product of a dozen rows, and dot products, which pack nothing, spend a third of their time on
  * adding up vectors.  So the second product packs the weight as own kernels read it, and those that
- * follow find it.  Whoever keeps the panels promises that the matrix stays as it is
- * (exec/schedule/tile.c).
+ * follow find it; where a recursion is going to meet it again, the first one does.  Whoever keeps
+ * the panels promises that the matrix stays as it is (exec/schedule/tile.c).
  *
- * What a list of calls keeps of weights from run to run (exec/kernels/kept.h) is another layout,
- * with which results are those of the dot products without it: no run tells which it had.
+ * Panels that earlier runs have left (exec/kernels/panels.h) save the packing, and decide nothing:
+ * a product reads them where it would read its run's own.  What a list of calls keeps of weights
+ * (exec/kernels/kept.h) is another layout, with which results are those of the dot products without
+ * it.  No run tells which it had.
  */
 #include "graph/base/alloc.h"
 #include "ops/cpu/gemm.h"
@@ -31,27 +33,38 @@ static bool pays(const jn_gemm_args *g) {
            jn_isa.dot_long < JN_GEMM_DOT_LONG; /* measured with sets of wide vectors */
 }
 
-static jn_pack *met(jn_packs *p, const jn_gemm_args *g) {
+static int64_t find(const jn_packs *p, const jn_pack *of) {
     for (uint32_t i = 0; i < p->n; i++) {
-        jn_pack *at = &p->pack[i];
-        if (at->b == g->b && at->n == g->n && at->k == g->k && at->b_row == g->b_row &&
-            at->b_col == g->b_col)
-            return at;
+        const jn_pack *at = &p->pack[i];
+        if (at->b == of->b && at->n == of->n && at->k == of->k && at->b_row == of->b_row &&
+            at->b_col == of->b_col)
+            return i;
     }
-    return NULL;
+    return -1;
+}
+
+jn_pack *jn_packs_like(jn_packs *p, const jn_pack *pack) {
+    int64_t at = find(p, pack);
+    return at < 0 ? NULL : &p->pack[at];
 }
 
 const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g) {
     if (!pays(g))
         return NULL;
-    jn_pack *at = met(p, g);
+    jn_pack met = {g->b, g->n, g->k, g->b_row, g->b_col, NULL}, *at = jn_packs_like(p, &met);
     if (!at) {
-        if (p->n < JN_MOST_PACKS)
-            p->pack[p->n++] = (jn_pack){g->b, g->n, g->k, g->b_row, g->b_col, NULL};
-        return NULL;
+        if (p->n == JN_MOST_PACKS)
+            return NULL;
+        at = &p->pack[p->n++];
+        *at = met;
+        if (!p->at_once)
+            return NULL;
     }
     if (at->panels)
         return at->panels;
+    int64_t before = p->before ? find(p->before, &met) : -1;
+    if (before >= 0 && p->before->pack[before].panels)
+        return p->before->pack[before].panels;
     int64_t columns = (g->n + jn_isa.panel - 1) / jn_isa.panel * jn_isa.panel;
     size_t bytes = (size_t)(columns * g->k) * sizeof(float);
     if (bytes > MOST_BYTES - p->bytes)
