@@ -1920,6 +1920,21 @@ static inline janus_status janus_build_expand_like(janus_subgraph *g, janus_valu
     return st;
 }
 
+/* x in place of all of was, broadcast to its shape: the gradient of was is of zeros */
+static inline janus_status janus_build_overwrite(janus_subgraph *g, janus_value x, janus_value was, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    in[1] = was;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "overwrite", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* x in the shape of like */
 static inline janus_status janus_build_reshape_like(janus_subgraph *g, janus_value x, janus_value like, janus_value *out_y) {
     janus_value in[2];

@@ -122,6 +122,8 @@ JN_CUDA_SELECT jn_cuda_view(const jn_sig *sig) {
 #undef X
     case JN_OP_ID_detach:
         return view_alias;
+    case JN_OP_ID_overwrite:
+        return view_expand_like;
     default:
         return NULL;
     }

@@ -23,6 +23,15 @@ RULE1(sum_to, jn_g_sum_like(g, dy, IN(0)))
 RULE1(sum_like_rev, jn_g_sum_like(g, dy, IN(0)))
 RULE1(expand_like, JN_G2(g, expand_like, dy, IN(0)))
 
+janus_status jn_grad_overwrite(jn_grad *r) {
+    BEGIN;
+    if (JN_WANT(g, 0))
+        jn_g_set(g, 0, jn_g_sum_like(g, dy, IN(0)));
+    if (JN_WANT(g, 1))
+        jn_g_set(g, 1, jn_g_zeros_like(g, IN(1)));
+    return g->st;
+}
+
 janus_status jn_grad_transpose(jn_grad *r) {
     const janus_transpose_attrs *a = r->attrs;
     BEGIN;

@@ -81,6 +81,8 @@ jn_kernel_fn jn_ref_view(const jn_sig *sig) {
         ROW(alias);
     case JN_OP_ID_detach:
         return k_alias;
+    case JN_OP_ID_overwrite:
+        return k_expand_like;
 #undef ROW
     default:
         return NULL;

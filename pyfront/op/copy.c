@@ -55,18 +55,21 @@ static int broadcast(janus_tensor *src, janus_tensor *dst, bool trim, janus_tens
     return jpy_check(jn_tensor_view(src, dst->rank, dst->dims, strides, 0, out));
 }
 
-int jpy_store(janus_tensor *dst, janus_tensor *src) {
+int jpy_store(janus_tensor *dst, janus_tensor *src, bool ends) {
+    if (!jn_eager_hook)
+        return jpy_check(jn_tensor_copy(dst, src));
     janus_cast_attrs attrs = {sizeof attrs, dst->dtype};
-    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = src};
-    return jpy_check(jn_eager_hook ? jn_eager_into(JN_OP(cast), &arg, 1, &attrs, dst)
-                                   : jn_tensor_copy(dst, src));
+    jn_eager_arg args[2] = {{.kind = JANUS_KIND_TENSOR, .t = src},
+                            {.kind = JANUS_KIND_TENSOR, .t = dst}};
+    return jpy_check(ends ? jn_eager_into(JN_OP(overwrite), args, 2, NULL, dst)
+                          : jn_eager_into(JN_OP(cast), args, 1, &attrs, dst));
 }
 
 static int copy_plain(jpy_tensor *dst, janus_tensor *src, bool trim) {
     janus_tensor *same;
     if (broadcast(src, dst->t, trim, &same) < 0)
         return -1;
-    int rc = jpy_store(dst->t, same);
+    int rc = jpy_store(dst->t, same, true);
     janus_tensor_release(same);
     if (rc == 0)
         jpy_inplace_wrote(dst);
@@ -109,10 +112,10 @@ static int copy_tracked(jpy_tensor *dst, jpy_val v, bool trim) {
     if (rc == 0)
         rc = step(JN_OP(clone), &v, NULL, NULL);
     if (rc == 0)
-        rc = jpy_store(dst->t, v.t);
+        rc = jpy_store(dst->t, v.t, true);
     if (rc == 0) {
         jpy_inplace_wrote(dst);
-        rc = jpy_inplace_end(dst, v.edge.node);
+        rc = jpy_inplace_copied(dst, v.edge.node);
     }
     jpy_val_release(&v);
     return rc;

@@ -521,10 +521,10 @@ static const char *with_underscore(const char *name) {
 
 /* Rows that only gradient rules and optimizers use: they trust their operands. */
 static bool is_internal(const char *name) {
-    const char *const ends[] = {"_grad", "_step", "pool2d_gather"};
+    const char *const ends[] = {"_grad", "_step", "pool2d_gather", "overwrite"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t n = strlen(name), k = strlen(ends[i]);
-        if (n > k && strcmp(name + n - k, ends[i]) == 0)
+        if (n >= k && strcmp(name + n - k, ends[i]) == 0)
             return true;
     }
     return false;

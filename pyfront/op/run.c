@@ -490,7 +490,7 @@ static int write_cast(run *r, jpy_tensor *dst, jpy_node **node) {
     if (rc == 0 && v.t->dtype != dst->t->dtype)
         rc = cast_val(&v, &owned, (janus_dtype)dst->t->dtype);
     if (rc == 0)
-        rc = jpy_store(dst->t, v.t);
+        rc = jpy_store(dst->t, v.t, !b->op->grad);
     if (rc == 0) {
         *node = v.edge.node;
         v.edge.node = NULL;

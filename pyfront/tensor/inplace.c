@@ -181,12 +181,20 @@ static int write_backward(jpy_node *n, const jpy_val *dout, const bool *want, jp
     return rc;
 }
 
-/* A tensor that was overwritten by a constant still requires grad; what it was gets zeros. */
+/* A tensor that was overwritten still requires grad: what it was gets zeros, and what was copied
+ * into it, where that has a history, all. */
 static int overwrite_backward(jpy_node *n, const jpy_val *dout, const bool *want, jpy_val *din,
                               bool create_graph) {
-    (void)n;
-    (void)want;
-    (void)create_graph;
+    if (n->n_in > 1 && want[1]) {
+        din[1] = dout[0];
+        janus_tensor_retain(din[1].t);
+        if (create_graph)
+            jpy_edge_retain(din[1].edge);
+        else
+            din[1].edge = (jpy_edge){0};
+    }
+    if (!want[0])
+        return 0;
     const janus_tensor *dy = dout[0].t;
     janus_tensor *t;
     jn_type type = jn_tensor_as_type(dy);
@@ -401,14 +409,16 @@ int jpy_inplace_reshape(jpy_tensor *t, jpy_tensor *view) {
     return 0;
 }
 
-int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {
+/* copied: the node's result was copied into it, and is no function of what it was. */
+static int end(jpy_tensor *t, jpy_node *node, bool copied) {
     if (!node && (jpy_no_grad_mode || !jpy_tensor_tracked(t)))
         return 0;
     if (t->base) {
         jpy_region r;
         if (region_in(t->t, t->base->t, &r) < 0)
             return -1;
-        jpy_node *whole = jpy_region_write_node(&r, own_edge(t->base), (jpy_edge){node, NULL, 0});
+        jpy_edge old = own_edge(t->base);
+        jpy_node *whole = jpy_region_write_node(&r, old, (jpy_edge){node, NULL, 0});
         if (!whole)
             return -1;
         int rc = retain_at(t->base, whole);
@@ -416,20 +426,27 @@ int jpy_inplace_end(jpy_tensor *t, jpy_node *node) {
         jpy_node_release(whole);
         t->base->epoch++;
         /* Without one it reads the root's history; so it does where a gradient of the root is
-         * kept, which is of what the view is used for, too. */
-        bool reads = !node || t->retains_grad || t->base->retains_grad;
+         * kept, which is of what the view is used for, too, or what was there gets zeros. */
+        bool reads =
+            !node || t->retains_grad || t->base->retains_grad || (copied && jpy_edge_tracked(old));
         if (!t->retains_grad)
             set_node(t, reads ? NULL : node);
         t->epoch = t->base->epoch - reads;
         return rc;
     }
     jpy_edge old = own_edge(t);
-    jpy_node *cut = node ? NULL : jpy_node_new(&overwrite_class, 1, 1, &old, 0);
-    if (!node && !cut)
+    jpy_edge both[2] = {old, {node, NULL, 0}};
+    bool cuts = !node || (copied && jpy_edge_tracked(old));
+    jpy_node *cut = cuts ? jpy_node_new(&overwrite_class, node ? 2 : 1, 1, both, 0) : NULL;
+    if (cuts && !cut)
         return -1;
-    int rc = retain_at(t, node ? node : cut);
-    set_node(t, node ? node : cut);
+    int rc = retain_at(t, cut ? cut : node);
+    set_node(t, cut ? cut : node);
     jpy_node_release(cut);
     t->epoch++;
     return rc;
 }
+
+int jpy_inplace_end(jpy_tensor *t, jpy_node *node) { return end(t, node, false); }
+
+int jpy_inplace_copied(jpy_tensor *t, jpy_node *node) { return end(t, node, true); }

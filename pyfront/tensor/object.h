@@ -106,6 +106,8 @@ static inline int jpy_tensor_val(jpy_tensor *t, jpy_val *out) {
 int jpy_inplace_begin(jpy_tensor *t);
 void jpy_inplace_wrote(jpy_tensor *t);
 int jpy_inplace_end(jpy_tensor *t, jpy_node *node);
+/* The same where what `node` computed was copied over all of it: what it was gets zeros. */
+int jpy_inplace_copied(jpy_tensor *t, jpy_node *node);
 /* The part of `begin` that asks for leaves. */
 int jpy_inplace_may(const jpy_tensor *t);
 /* From now on `t` is what `view` is, a view of it that was taken with gradients recorded: counts

@@ -135,12 +135,13 @@ static bool same_tensor(jpy_shadow *s, PyObject *po, PyObject *ao, const jpy_whe
         Py_XDECREF(y);
         return false;
     }
-    if (jpy_tensor_tracked(p) != jpy_tensor_tracked(a) || !p->node != !a->node)
+    if (jpy_tensor_tracked(p) != jpy_tensor_tracked(a) ||
+        jpy_tensor_is_leaf(p) != jpy_tensor_is_leaf(a))
         return jpy_shadow_differs(
             s, JPY_DISPROVED, w,
             "requires_grad is %s and is_leaf %s in the graph, %s and %s in CPython",
-            jpy_tensor_tracked(p) ? "True" : "False", p->node ? "False" : "True",
-            jpy_tensor_tracked(a) ? "True" : "False", a->node ? "False" : "True");
+            jpy_tensor_tracked(p) ? "True" : "False", jpy_tensor_is_leaf(p) ? "True" : "False",
+            jpy_tensor_tracked(a) ? "True" : "False", jpy_tensor_is_leaf(a) ? "True" : "False");
     if (!same_sharing(s, p->t, a->t))
         return jpy_shadow_differs(s, JPY_DISPROVED, w, "other tensors share its memory");
     if (!jpy_shadow_storage(s, a->t->storage) && !same_numbers(s, p->t, a->t, w))

@@ -66,6 +66,7 @@ const sample samples[] = {
     {"unsqueeze", "f[2,3]", "axis=1", 0, 0}, {"squeeze", "f[2,1,3,1]", "", 0, 0}, {"squeeze", "f[2,1,3,1]", "axis=1", 0, 0},
     {"slice", "f[5,3] #1 #4", "", 0, 0}, {"slice", "f[5,7] #-5 _", "axis=1 step=2", 0, 0}, {"select", "f[4,3] #-1", "", 0, 0}, {"select", "f[4,3] #1", "axis=1", 0, 0}, {"select", "f[4,3,2] #1", "", 0, 0}, {"select", "f[4] #1", "", 0, 0},
     {"alias", "f[3]", "", 0, 0}, {"detach", "f[3]", "", NO_GRAD, 0}, {"expand_like", "f[3,1] f[2,3,4]", "", 0, 0}, {"reshape_like", "f[2,6] f[3,4]", "", 0, 0},
+    {"overwrite", "f[2,3] f[2,3]", "", 0, 0}, {"overwrite", "f[3,1] f[2,3,4]", "", 0, 0}, {"overwrite", "t<f[4,3]> f[4,3]", "", 0, 0},
     {"sum_like", "f[2,3,4] f[3,1]", "", 0, 0}, {"sum_like", "f[2,3,4] f[]", "", 0, 0}, {"sum_like", "f[6,5] f[5]", "", 0, 0}, {"sum_like", "f[6,5] f[6,1]", "", 0, 0}, {"sum_like", "f[6,5] f[6,5]", "", 0, 0},
     {"concat", "f[2,3] f[1,3] f[4,3]", "", 0, 0}, {"concat", "f[2,3] f[2,1]", "axis=-1", 0, 0}, {"concat", "n[2] n[3]", "", NO_GRAD, 0}, {"stack", "f[2,3] f[2,3]", "axis=1", 0, 0},
     {"pad", "f[2,3]", "before=1,0 after=0,2 value=0.5", 0, 0}, {"pad", "f[4,3]", "before=-1,1 after=0,-1", 0, 0}, {"flip", "f[2,3]", "dims=1", 0, 0},

@@ -92,6 +92,7 @@ jn_kernel_fn jn_cpu_view(const jn_sig *sig) {
     case JN_OP_ID_select:
         return select_copy;
     case JN_OP_ID_expand_like:
+    case JN_OP_ID_overwrite:
         return expand_like_copy;
     default:
         return jn_cpu_fallback(sig);

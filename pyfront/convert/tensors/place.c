@@ -538,7 +538,18 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     return jn_error(JANUS_UNSUPPORTED, "an in-place write to a tensor %s", why);
 }
 
-janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
+/* Whether a write to it ends the history of its root: it has that history, and is all of the root,
+ * whatever the sizes.  What puts a part back leads to the root. */
+static bool ends_root(const jcv_rec *r) {
+    if (jpy_no_grad_mode || r->apart)
+        return false;
+    for (; r->parent; r = r->parent)
+        if (r->op == JN_OP(select) || r->op == JN_OP(slice))
+            return false;
+    return true;
+}
+
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool ends) {
     jcv_keep_large(c, v->type); /* whether two tensors share memory can depend on it */
     jcv_rec *root = r->root;
     JN_TRY(may_write(c, r, recorded));
@@ -547,6 +558,14 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded) {
         jcv_val *up = jcv_held(c, x->parent);
         if (!up || !(v = put_back(c, x, up, v)))
             return JANUS_UNSUPPORTED;
+    }
+    jcv_val *pair[2] = {v, ends && ends_root(r) ? jcv_held(c, root) : NULL};
+    if (pair[1] && pair[1]->depends) { /* a way to what it was, which gets zeros */
+        jcv_node *n = jcv_op_try(c, JN_OP(overwrite), pair, 2, NULL);
+        if (!n)
+            return janus_last_error()->code;
+        v = &n->out[0];
+        recorded = true;
     }
     if (!recorded && is_leaf(root) && !(v = jcv_leaf_again(c, root, v)))
         return janus_last_error()->code;

@@ -405,8 +405,10 @@ static jcv_val *type_alone(jcv *c, const jn_type *type) {
     return n ? &n->out[0] : NULL;
 }
 
-janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
-                      janus_tensor **out, unsigned n_out, janus_tensor *into) {
+/* ends: what is written is no function of what was there. */
+static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
+                           const void *attrs, janus_tensor **out, unsigned n_out,
+                           janus_tensor *into, bool ends) {
     jcv *c = jcv_current;
     jcv_val *few[16], **vals = n_in <= 16 ? few : jn_arena_zalloc(&c->arena, n_in * sizeof *vals);
     /* a refusal inside would jump over frames that own references: it is caught here */
@@ -475,7 +477,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
     bool on_tape = recorded(op, in, vals, n_in);
     if (st == JANUS_OK && target && vals[0] && only_stores(op, vals[0], target)) {
-        st = jcv_write(c, target, vals[0], on_tape);
+        st = jcv_write(c, target, vals[0], on_tape, ends);
         c->handler = h.up;
         c->hook_refused = c->hook_refused || st != JANUS_OK;
         return st;
@@ -493,7 +495,7 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
         }
     if (st == JANUS_OK && into) {
         st = target
-                 ? jcv_write(c, target, &n->out[0], on_tape)
+                 ? jcv_write(c, target, &n->out[0], on_tape, ends)
                  : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {
@@ -520,6 +522,14 @@ janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, co
     if (st != JANUS_OK)
         c->hook_refused = true;
     return st;
+}
+
+janus_status jcv_hook(const jn_op *op, const jn_eager_arg *in, unsigned n_in, const void *attrs,
+                      janus_tensor **out, unsigned n_out, janus_tensor *into) {
+    if (!into || op != JN_OP(overwrite))
+        return hooked(op, in, n_in, attrs, out, n_out, into, into && !op->grad);
+    janus_cast_attrs stored = {sizeof stored, (janus_dtype)into->dtype};
+    return hooked(JN_OP(cast), in, 1, &stored, out, n_out, into, true);
 }
 
 void jcv_layout_matters(jcv *c, PyObject *proxy) {
