@@ -21,8 +21,6 @@
 
 #include "exec/schedule/early.h"
 
-#include <string.h>
-
 #include "exec/schedule/acc.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
@@ -44,8 +42,8 @@ typedef struct portion {
 } portion;
 
 struct jn_early {
-    jn_task **task;    /* those that were pending and are given away, or have run */
-    uint32_t n, first; /* first: of them when it started */
+    uint32_t n;     /* the first of those that are pending: given away, or have run */
+    uint32_t first; /* of them when it started */
     portion portion[PORTIONS];
     atomic_uint portions;
     uint64_t cost, busy;  /* of what it has; until when, as the host strand's time is counted */
@@ -126,7 +124,6 @@ uint64_t jn_early_threshold(const jn_run *r) {
 }
 
 static void free_early(jn_early *e) {
-    jn_free(e->task);
     for (uint32_t i = 0; i < PORTIONS; i++)
         jn_free(e->portion[i].task);
     pthread_mutex_destroy(&e->lock);
@@ -150,7 +147,7 @@ static uint32_t enough(const jn_run *r) {
 
 /* The portion is the worker's.  It is done, by its cost, at e->busy; there is none before. */
 static void publish(jn_run *r, jn_early *e) {
-    uint64_t now = JN_ISSUE_COST * (uint64_t)r->of_schedule.n_pending;
+    uint64_t now = JN_ISSUE_COST * (uint64_t)r->of_schedule.pending.n;
     uint32_t at = atomic_load_explicit(&e->portions, memory_order_relaxed);
     r->stats.early += e->portion[at].n;
     e->busy = (e->busy > now ? e->busy : now) + e->portion[at].cost;
@@ -162,14 +159,6 @@ static void publish(jn_run *r, jn_early *e) {
     pthread_mutex_unlock(&e->waits);
 }
 
-/* Counts the tasks of each specialisation, as jn_tasks_count does. */
-static void count_pending(jn_task *first) {
-    for (jn_task *t = first; t; t = t->next)
-        t->inst->count.n = 0;
-    for (jn_task *t = first; t; t = t->next)
-        t->inst->count.n++;
-}
-
 /* Runs what is light and waits for nothing, such as the gradient that a backward pass begins with:
  * what hangs on that alone need not follow the worker's tasks.  The others are given to it. */
 static janus_status run_light(jn_run *r, jn_early *e) {
@@ -179,7 +168,7 @@ static janus_status run_light(jn_run *r, jn_early *e) {
     if (!light)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < e->n; i++) {
-        jn_task *t = e->task[i];
+        jn_task *t = r->of_schedule.pending.data[i];
         if (t->n_deps || jn_task_heavy(t))
             give(e, t);
         else
@@ -207,16 +196,13 @@ static janus_status start(jn_run *r, uint32_t n) {
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->waits, NULL);
     pthread_cond_init(&e->told, NULL);
-    e->first = s->n_pending;
+    e->first = (uint32_t)s->pending.n;
     e->threads = threads_of_run();
     e->given.lane = (jn_lane){.run = r, .index = 1, .lock = &e->lock, .stop = &e->stop};
     e->portion[0].task = jn_alloc(n * sizeof *e->portion[0].task);
-    e->task = jn_alloc(n * sizeof *e->task);
-    janus_status st = e->task && e->portion[0].task ? JANUS_OK : JN_NO_MEMORY();
-    jn_task *rest = s->pending;
-    for (; e->n < n && st == JANUS_OK; rest = rest->next)
-        e->task[e->n++] = rest;
-    count_pending(s->pending);
+    janus_status st = e->portion[0].task ? JANUS_OK : JN_NO_MEMORY();
+    e->n = n;
+    jn_tasks_count(s->pending.data, e->first);
     if (st == JANUS_OK)
         st = run_light(r, e);
     if (st != JANUS_OK) {
@@ -228,9 +214,6 @@ static janus_status start(jn_run *r, uint32_t n) {
         s->list->spoiled = true;
     s->early = e;
     s->early_at = 0;
-    s->pending = rest; /* the worker links its tasks anew */
-    if (!rest)
-        s->pending_tail = &s->pending;
     publish(r, e);
     jn_par_start(e->threads - 1, work, e);
     return JANUS_OK;
@@ -238,7 +221,7 @@ static janus_status start(jn_run *r, uint32_t n) {
 
 /* What lane 1 would have done by the end if there were no more to issue than was. */
 static uint64_t fair_share(const jn_run *r, const jn_early *e) {
-    uint64_t issuing = JN_ISSUE_COST * (uint64_t)r->of_schedule.n_pending;
+    uint64_t issuing = JN_ISSUE_COST * (uint64_t)r->of_schedule.pending.n;
     return (r->of_schedule.pending_cost + (e->threads - 1) * issuing) / e->threads;
 }
 
@@ -248,24 +231,16 @@ static janus_status go_on_giving(jn_run *r, uint32_t most) {
     jn_early *e = s->early;
     uint64_t share = fair_share(r, e), cost = e->cost;
     uint32_t n = 0, at = atomic_load_explicit(&e->portions, memory_order_relaxed);
-    jn_task *end = s->pending;
-    for (; n < most && cost + end->inst->row_cost <= share; end = end->next, n++)
-        cost += end->inst->row_cost;
+    jn_task *const *first = s->pending.data + e->n;
+    for (; n < most && cost + first[n]->inst->row_cost <= share; n++)
+        cost += first[n]->inst->row_cost;
     if (n < enough(r) || at == PORTIONS)
         return JANUS_OK;
-    jn_task **task = jn_realloc(e->task, ((size_t)e->n + n) * sizeof *task);
-    if (!task)
+    if (!(e->portion[at].task = jn_alloc(n * sizeof *first)))
         return JN_NO_MEMORY();
-    e->task = task;
-    if (!(e->portion[at].task = jn_alloc(n * sizeof *task)))
-        return JN_NO_MEMORY();
-    for (jn_task *t = s->pending; t != end; t = t->next) {
-        e->task[e->n++] = t;
-        give(e, t);
-    }
-    s->pending = end;
-    if (!end)
-        s->pending_tail = &s->pending;
+    for (uint32_t i = 0; i < n; i++)
+        give(e, first[i]);
+    e->n += n;
     publish(r, e);
     return JANUS_OK;
 }
@@ -279,9 +254,9 @@ static uint32_t first_portion(const jn_run *r) {
     uint64_t share = s->pending_cost / threads_of_run(), cost = 0;
     uint32_t n = 0;
     if (!has_few_levels(r))
-        return s->n_pending;
-    for (const jn_task *t = s->pending; t && cost + t->inst->row_cost <= share; t = t->next, n++)
-        cost += t->inst->row_cost;
+        return (uint32_t)s->pending.n;
+    for (; n < s->pending.n && cost + s->pending.data[n]->inst->row_cost <= share; n++)
+        cost += s->pending.data[n]->inst->row_cost;
     return n > enough(r) ? n : enough(r);
 }
 
@@ -290,28 +265,22 @@ janus_status jn_early_issued(jn_run *r) {
     if (!s->early) {
         uint32_t several = threads_of_run() * enough(r);
         s->early_tasks = has_few_levels(r) && several < EARLY_TASKS ? several : EARLY_TASKS;
-        return s->n_pending < s->early_tasks ? JANUS_OK : start(r, first_portion(r));
+        return s->pending.n < s->early_tasks ? JANUS_OK : start(r, first_portion(r));
     }
-    s->early_tasks = s->n_pending + LEVEL_TASKS; /* where there is too little yet */
-    return go_on_giving(r, s->n_pending - s->early->n);
+    s->early_tasks = (uint32_t)s->pending.n + LEVEL_TASKS; /* where there is too little yet */
+    return go_on_giving(r, (uint32_t)s->pending.n - s->early->n);
 }
 
 janus_status jn_early_last(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     bool gives = s->early && s->early_at == 0;
     s->early_at = UINT64_MAX;
-    return gives ? go_on_giving(r, s->n_pending - s->early->n - 1) : JANUS_OK;
+    return gives ? go_on_giving(r, (uint32_t)s->pending.n - s->early->n - 1) : JANUS_OK;
 }
 
 uint32_t jn_early_count(const jn_early *e) { return e ? e->n : 0; }
 
 uint32_t jn_early_first(const jn_early *e) { return e ? e->first : 0; }
-
-uint32_t jn_early_tasks(const jn_early *e, jn_task **out) {
-    if (e)
-        memcpy(out, e->task, e->n * sizeof *e->task);
-    return jn_early_count(e);
-}
 
 uint32_t jn_early_threads(const jn_early *e) {
     return e ? e->threads : (uint32_t)janus_get_num_threads();

@@ -31,8 +31,6 @@ janus_status jn_early_check(jn_run *r);
 uint32_t jn_early_count(const jn_early *e);
 /* How many of them it had when it started. */
 uint32_t jn_early_first(const jn_early *e);
-/* How many it has now, and which. */
-uint32_t jn_early_tasks(const jn_early *e, jn_task **out);
 /* How many lanes there can be: threads, as many as there were when it was started. */
 uint32_t jn_early_threads(const jn_early *e);
 /* For tasks that the caller runs meanwhile: they take memory under the lock. */

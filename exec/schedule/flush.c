@@ -28,7 +28,6 @@ enum { /* pending tasks that start a flush */
 
 void jn_schedule_begin(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
-    s->pending_tail = &s->pending;
     s->flush_bytes = JN_FLUSH_BYTES;
     s->early_at = jn_early_threshold(r);
 }
@@ -49,6 +48,7 @@ static void leave_panels(jn_run *r) {
 
 void jn_schedule_end(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
+    jn_vec_free(&s->pending);
     jn_vec_free(&s->deps);
     jn_vec_free(&s->result_stores);
     jn_vec_free(&s->stores);
@@ -67,8 +67,9 @@ void jn_schedule_end(jn_run *r) {
 bool jn_schedule_is_new(const jn_run *r) {
     static const jn_of_schedule none;
     size_t from = offsetof(jn_of_schedule, early); /* all behind it */
-    return !r->of_schedule.pending && memcmp((const char *)&r->of_schedule + from,
-                                             (const char *)&none + from, sizeof none - from) == 0;
+    return !r->of_schedule.pending.data &&
+           memcmp((const char *)&r->of_schedule + from, (const char *)&none + from,
+                  sizeof none - from) == 0;
 }
 
 void jn_schedule_writes(jn_run *r, jn_replay *list) { r->of_schedule.list = list; }
@@ -80,7 +81,7 @@ bool jn_schedule_written(jn_run *r) {
     for (int i = 0; i < JN_MAX_RANGES; i++)
         if (r->entry->replay_scratch < s->scratch[i].bytes)
             r->entry->replay_scratch = s->scratch[i].bytes;
-    if (list->spoiled || s->late || s->result_stores.n || s->stores.n || s->n_pending)
+    if (list->spoiled || s->late || s->result_stores.n || s->stores.n || s->pending.n)
         return false;
     memcpy(list->scratch, s->scratch, sizeof list->scratch);
     memset(s->scratch, 0, sizeof s->scratch);
@@ -138,7 +139,7 @@ again:;
         level = p->level >= level ? p->level + 1 : level;
     }
     t->level = level;
-    t->id = s->n_pending;
+    t->id = (uint32_t)s->pending.n;
     t->first_dep = (uint32_t)s->deps.n;
     t->n_deps = (uint32_t)(dep - first);
     s->deps.n += t->n_deps;
@@ -158,7 +159,6 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     jn_task *t = jn_arena_alloc(&r->mem->tasks, bytes);
     if (!t)
         return JN_NO_MEMORY();
-    t->next = NULL;
     t->level = 0;
     t->done = false;
     t->leader = NULL;
@@ -181,15 +181,15 @@ janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots) {
     }
     if (t->level > r->of_schedule.max_level)
         r->of_schedule.max_level = t->level;
-    *r->of_schedule.pending_tail = t;
-    r->of_schedule.pending_tail = &t->next;
+    if (!jn_vec_push(&r->of_schedule.pending, t))
+        return JN_NO_MEMORY();
     r->of_schedule.pending_cost += t->inst->row_cost;
-    if (++r->of_schedule.n_pending >= FLUSH_AT)
+    if (r->of_schedule.pending.n >= FLUSH_AT)
         return jn_flush(r);
     if (seg->n_accs || t->inst->wide)
         return jn_early_last(r);
     return r->of_schedule.pending_cost < r->of_schedule.early_at ||
-                   r->of_schedule.n_pending < r->of_schedule.early_tasks
+                   r->of_schedule.pending.n < r->of_schedule.early_tasks
                ? JANUS_OK
                : jn_early_issued(r);
 }
@@ -270,11 +270,10 @@ janus_status jn_flush_tasks(jn_run *r, jn_task **task, uint32_t n, uint32_t max_
 }
 
 janus_status jn_flush(jn_run *r) {
-    jn_task *t = r->of_schedule.pending;
-    uint32_t n = r->of_schedule.n_pending, max_level = r->of_schedule.max_level;
-    r->of_schedule.pending = NULL;
-    r->of_schedule.pending_tail = &r->of_schedule.pending;
-    r->of_schedule.n_pending = r->of_schedule.max_level = 0;
+    jn_task **task = r->of_schedule.pending.data;
+    uint32_t n = (uint32_t)r->of_schedule.pending.n, max_level = r->of_schedule.max_level;
+    size_t room = r->of_schedule.pending.cap;
+    r->of_schedule.max_level = 0;
     r->of_schedule.pending_bytes = 0;
     r->of_schedule.flush_bytes = JN_FLUSH_BYTES;
     uint64_t cost = r->of_schedule.pending_cost;
@@ -283,13 +282,9 @@ janus_status jn_flush(jn_run *r) {
     r->of_schedule.early_tasks = 0;
     if (!n)
         return JANUS_OK;
+    memset(&r->of_schedule.pending, 0, sizeof r->of_schedule.pending);
     int64_t start = jn_run_clock();
-    jn_task **task = jn_alloc(n * sizeof *task);
-    if (!task)
-        return JN_NO_MEMORY();
-    uint32_t given = jn_early_tasks(r->of_schedule.early, task);
-    for (uint32_t i = given; i < n; i++, t = t->next)
-        task[i] = t;
+    bool given = jn_early_count(r->of_schedule.early) > 0;
     /* what was written to lists and dicts of the program refers to what they held, and is not
      * looked at again: from there on the lock is kept */
     bool leaves = JN_UNLIKELY(cost >= LEAVE_COST) && r->host.leave && r->host.enter && !r->away &&
@@ -303,7 +298,12 @@ janus_status jn_flush(jn_run *r) {
         jn_run_enter(r);
     for (uint32_t i = 0; i < n && st == JANUS_OK; i++)
         task[i]->done = true;
-    jn_free(task);
+    if (r->of_schedule.pending.data) {
+        jn_free(task);
+    } else {
+        r->of_schedule.pending.data = task;
+        r->of_schedule.pending.cap = room;
+    }
     r->stats.tensor_ns += (uint64_t)(jn_run_clock() - start);
     if (jn_prof_on())
         jn_prof_add(JN_PROF_FLUSH, r->sub->name, NULL, start, n);

@@ -276,12 +276,14 @@ static janus_status find_candidates(jn_run *r, const jn_pending_effect *effect, 
 /* Who waits for a late task is late, too. */
 static bool drop_what_others_wait_for(const jn_run *r) {
     bool dropped = false;
-    for (const jn_task *t = r->of_schedule.pending; t; t = t->next)
+    for (size_t k = jn_early_count(r->of_schedule.early); k < r->of_schedule.pending.n; k++) {
+        const jn_task *t = r->of_schedule.pending.data[k];
         for (uint32_t i = 0; i < t->inst->seg->n_inputs && !late_of(t); i++) {
             jn_late *l = late_of(t->in[i]->task);
             if (l)
                 l->out = dropped = true;
         }
+    }
     return dropped;
 }
 
@@ -351,32 +353,28 @@ static janus_status make_ready(jn_run *r, jn_late *l) {
 
 /* The others, numbered anew. */
 static janus_status take_out(jn_run *r) {
-    uint32_t *number = jn_alloc((size_t)r->of_schedule.n_pending * sizeof *number), gone = 0;
+    jn_of_schedule *s = &r->of_schedule;
+    uint32_t *number = jn_alloc(s->pending.n * sizeof *number), n = (uint32_t)s->pending.n;
     if (!number)
         return JN_NO_MEMORY();
-    uint32_t given = jn_early_count(r->of_schedule.early);
+    uint32_t given = jn_early_count(s->early), to = given;
     for (uint32_t i = 0; i < given; i++)
         number[i] = i;
-    jn_task **at = &r->of_schedule.pending;
-    while (*at) {
-        jn_task *t = *at;
-        uint32_t *dep = r->of_schedule.deps.data + t->first_dep;
+    for (uint32_t i = given; i < n; i++) {
+        jn_task *t = s->pending.data[i];
+        uint32_t *dep = s->deps.data + t->first_dep;
         if (late_of(t)) {
-            gone++;
             r->stats.ops += t->inst->seg->n_nodes;
-            *at = t->next;
             continue;
         }
-        number[t->id] = t->id - gone;
-        t->id -= gone;
+        number[i] = t->id = to;
+        s->pending.data[to++] = t;
         for (uint32_t k = 0; k < t->n_deps; k++)
             dep[k] = number[dep[k]];
-        at = &t->next;
     }
-    r->of_schedule.pending_tail = at;
-    r->of_schedule.n_pending -= gone;
-    r->stats.tasks += gone;
-    r->stats.batches += gone;
+    s->pending.n = to;
+    r->stats.tasks += n - to;
+    r->stats.batches += n - to;
     jn_free(number);
     return JANUS_OK;
 }

@@ -49,7 +49,7 @@ char *jn_give_memory(jn_run *r, const jn_tval *v, size_t bytes);
 janus_tensor *jn_give_take(jn_run *r, const jn_tval *v);
 /* The same, and the run keeps it, too. */
 janus_tensor *jn_give_lend(const jn_run *r, const jn_tval *v);
-/* exec/schedule/dev_flush.c: runs n pending tasks, linked in issue order. */
+/* exec/schedule/dev_flush.c: runs n pending tasks, in issue order. */
 janus_status jn_schedule_flush(jn_run *r, jn_task **task, uint32_t n, uint32_t max_level);
 /* exec/schedule/flush.c: appends a task of this segment for the frame. */
 janus_status jn_issue(jn_run *r, jn_segment *seg, jn_slot *slots);

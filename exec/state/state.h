@@ -84,8 +84,8 @@ typedef struct jn_of_schedule {
     struct jn_trace *trace; /* what groups are written down to instead of being launched, or NULL */
     char *(*result_memory)(jn_run *r,
                            size_t bytes); /* memory for what groups give; NULL: of the run */
-    jn_task *pending, **pending_tail;
-    uint32_t n_pending, max_level;
+    JN_VEC(jn_task *) pending;            /* in issue order; a worker may have the first of them */
+    uint32_t max_level;
     size_t pending_bytes;  /* outputs the pending tasks will need */
     size_t flush_bytes;    /* of them start a flush */
     uint64_t pending_cost; /* elements of their work */

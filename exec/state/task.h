@@ -43,7 +43,7 @@ static inline void *jn_tval_object(const jn_tval *v) {
 
 /* A frame's pass through one segment. */
 struct jn_task {
-    jn_task *next; /* in issue order; within a group while flushing */
+    jn_task *next; /* within a group while it is put together */
     jn_seginst *inst;
     uint32_t level;
     uint32_t id;                /* within a flush: its place in issue order */
