@@ -275,6 +275,45 @@ static void linear_is_right(void) {
     }
 }
 
+/* By panels that are kept, the bias is where rows begin: the bits are those of a product that is
+ * added to it, whatever the result's memory held, in one piece and in several. */
+static void a_bias_of_kept_panels_changes_no_bit(void) {
+    static const int64_t shapes[][3] = {
+        {4, 65, 130}, {9, 1024, 128}, {50, 200, 300}, {160, 1000, 100}, {11, 70, 600}};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++) {
+            int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], one = 1;
+            float *x = calloc((size_t)(m * k), sizeof *x), *w = calloc((size_t)(n * k), sizeof *w);
+            float *bias = calloc((size_t)n, sizeof *bias);
+            float *y[2] = {calloc((size_t)(m * n), sizeof **y),
+                           calloc((size_t)(m * n), sizeof **y)};
+            for (int64_t at = 0; at < m * k; at++)
+                x[at] = (float)random_number();
+            for (int64_t at = 0; at < n * k; at++)
+                w[at] = (float)random_number();
+            for (int64_t at = 0; at < n; at++)
+                bias[at] = (float)random_number();
+            int64_t dx[2] = {m, k}, sx[2] = {k, 1}, dw[2] = {n, k}, dy[2] = {m, n}, sy[2] = {n, 1};
+            jn_view in[3] = {{x, dx, sx, 2, JANUS_F32, true},
+                             {w, dw, sx, 2, JANUS_F32, true},
+                             {bias, &n, &one, 1, JANUS_F32, true}};
+            kept = calloc(1, sizeof *kept);
+            kept->at_once = true;
+            for (int with = 0; with < 2; with++) {
+                jn_view out = {y[with], dy, sy, 2, JANUS_F32, true};
+                jn_sig sig = {JN_OP(linear), in, &out, with ? 3 : 2, 1, NULL};
+                for (int64_t at = 0; at < m * n; at++)
+                    y[with][at] = with ? NAN : bias[at % n];
+                run(jn_cpu_linear(&sig), in, with ? 3 : 2, &out, NULL, !with);
+            }
+            CU_ASSERT((kept->n == 1) == (s == 2));
+            CU_ASSERT(memcmp(y[0], y[1], (size_t)(m * n) * sizeof **y) == 0);
+            jn_packs_free(kept);
+            kept = NULL;
+            free(x), free(w), free(bias), free(y[0]), free(y[1]);
+        }
+}
+
 /* A weight that was turned gives the bits that it gives as it lies, for any number of rows and
  * columns, added to a bias or not, of one model and of several; nothing is written beside them. */
 static void turned_weights_change_no_bit(void) {
@@ -339,6 +378,7 @@ static void turned_weights_change_no_bit(void) {
 JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
              {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
              {"kept panels are right", kept_panels_are_right},
+             {"a bias of kept panels changes no bit", a_bias_of_kept_panels_changes_no_bit},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},
              {"linear is right", linear_is_right}, {"columns left over", columns_left_over},

@@ -32,17 +32,19 @@ enum {
     F(AHEAD) = 4 /* rows of B asked for ahead */
 };
 
-/* C[m, nv vectors] = (C +) A B.  The last vector has `mask` lanes if `partial`. */
+/* C[m, nv vectors] = A B + what lies at `from`, rows from_row apart (C itself, say), if that is not
+ * NULL.  The last vector has `mask` lanes if `partial`. */
 JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k, const T *a,
                        int64_t a_row, int64_t a_col, const T *b, int64_t ldb, T *c, int64_t ldc,
-                       bool accumulate, MASK mask) {
+                       const T *from, int64_t from_row, MASK mask) {
     V acc[MR][2 * NV];
     UNROLL for (int i = 0; i < m; i++) {
         UNROLL for (int j = 0; j < nv; j++) {
             acc[i][j] = ZERO();
-            if (accumulate)
-                acc[i][j] = partial && j == nv - 1 ? LOAD_MASKED(c + i * ldc + j * LANES, mask)
-                                                   : LOAD(c + i * ldc + j * LANES);
+            if (from)
+                acc[i][j] = partial && j == nv - 1
+                                ? LOAD_MASKED(from + i * from_row + j * LANES, mask)
+                                : LOAD(from + i * from_row + j * LANES);
         }
     }
     for (int64_t p = 0; p < k; p++) {
@@ -67,12 +69,13 @@ JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k,
 }
 
 typedef void (*F(tile_fn))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
-                           int64_t ldb, T *c, int64_t ldc, bool accumulate, MASK mask);
+                           int64_t ldb, T *c, int64_t ldc, const T *from, int64_t from_row,
+                           MASK mask);
 #define TILE(m, nv, partial)                                                                       \
-    static void F(tile_##m##_##nv##_##partial)(int64_t k, const T *a, int64_t a_row,               \
-                                               int64_t a_col, const T *b, int64_t ldb, T *c,       \
-                                               int64_t ldc, bool accumulate, MASK mask) {          \
-        F(tile)(m, nv, partial, k, a, a_row, a_col, b, ldb, c, ldc, accumulate, mask);             \
+    static void F(tile_##m##_##nv##_##partial)(                                                    \
+        int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t ldb, T *c,        \
+        int64_t ldc, const T *from, int64_t from_row, MASK mask) {                                 \
+        F(tile)(m, nv, partial, k, a, a_row, a_col, b, ldb, c, ldc, from, from_row, mask);         \
     }
 #define TILES_OF(m) TILE(m, 1, 0) TILE(m, 1, 1) TILE(m, 2, 0) TILE(m, 2, 1) TILES_WIDE(m)
 TILES_OF(1)
@@ -97,12 +100,12 @@ static void F(direct)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row
         const F(tile_fn) full = F(tiles)[MR - 1][nv - 1][rest != 0];
         int64_t i = 0;
         for (; i + MR <= m; i += MR)
-            full(k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j, ldc, accumulate,
-                 mask);
+            full(k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j, ldc,
+                 accumulate ? c + i * ldc + j : NULL, ldc, mask);
         if (i < m)
             F(tiles)
         [m - i - 1][nv - 1][rest != 0](k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j,
-                                       ldc, accumulate, mask);
+                                       ldc, accumulate ? c + i * ldc + j : NULL, ldc, mask);
     }
 }
 
@@ -111,7 +114,9 @@ static void F(row)(int64_t n, int64_t k, const T *a, int64_t a_col, const T *b, 
                    bool accumulate) {
     int64_t j = 0;
     for (; j + 2 * F(NR) <= n; j += 2 * F(NR))
-        F(tile)(1, 2 * NV, 0, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate, MAKE_MASK(LANES));
+        F(tile)
+    (1, 2 * NV, 0, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate ? c + j : NULL, 0,
+     MAKE_MASK(LANES));
     if (j < n)
         F(direct)(1, n - j, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate);
 }
@@ -333,9 +338,10 @@ static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_c
     }
 }
 
-/* All rows against one packed panel of up to NR columns and KC depth. */
-static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                     const T *packed, T *c, int64_t ldc, bool accumulate) {
+/* All rows against one packed panel of up to NR columns and KC depth.  `bias` (NULL: none) is added
+ * to each row of the product, in place of what C has. */
+static void F(panel_on)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                        const T *packed, T *c, int64_t ldc, bool accumulate, const T *bias) {
     T tile[MR * F(KC)];
     for (int64_t i = 0; i < m; i += MR) {
         int64_t h = m - i < MR ? m - i : MR;
@@ -349,9 +355,17 @@ static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row,
         }
         int nv = (int)((w + LANES - 1) / LANES), rest = (int)(w % LANES);
         F(tiles)
-        [h - 1][nv - 1][rest != 0](k, at, row, col, packed, F(NR), c + i * ldc, ldc, accumulate,
-                                   MAKE_MASK(rest ? rest : LANES));
+        [h - 1][nv - 1][rest != 0](k, at, row, col, packed, F(NR), c + i * ldc, ldc,
+                                   bias         ? bias
+                                   : accumulate ? c + i * ldc
+                                                : NULL,
+                                   bias ? 0 : ldc, MAKE_MASK(rest ? rest : LANES));
     }
+}
+
+static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                     const T *packed, T *c, int64_t ldc, bool accumulate) {
+    F(panel_on)(m, w, k, a, a_row, a_col, packed, c, ldc, accumulate, NULL);
 }
 
 /* Panels of w columns in all from row-major B. */
@@ -414,13 +428,14 @@ static void F(pack_whole)(const jn_gemm_args *g, void *panels) {
 /* Each sum runs over k in order, so its bits do not depend on how many rows there are. */
 static void F(packed)(const jn_gemm_args *g) {
     const T *a = g->a, *panel = g->panels;
+    const T *bias = g->bias;
     T *c = g->c;
     for (int64_t j = 0; j < g->n; j += F(NR), panel += g->k * F(NR))
         for (int64_t p = 0; p < g->k; p += F(KC))
-            F(panel)
+            F(panel_on)
     (g->m, g->n - j < F(NR) ? g->n - j : F(NR), g->k - p < F(KC) ? g->k - p : F(KC),
-     a + p * g->a_col, g->a_row, g->a_col, panel + p * F(NR), c + j, g->ldc,
-     g->accumulate || p > 0);
+     a + p * g->a_col, g->a_row, g->a_col, panel + p * F(NR), c + j, g->ldc, g->accumulate || p > 0,
+     bias && p == 0 ? bias + j : NULL);
 }
 
 static void F(gemm)(const jn_gemm_args *g) {

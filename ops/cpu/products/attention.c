@@ -46,7 +46,18 @@ static mat flipped(mat m) { return (mat){m.p, m.col, m.row}; }
 /* c[m][n] = a[m][k] b[k][n], rows of c ldc apart */
 static void product(const attention *t, int64_t m, int64_t n, int64_t k, mat a, mat b, void *c,
                     int64_t ldc, bool add) {
-    jn_gemm_args g = {m, n, k, a.p, a.row, a.col, b.p, b.row, b.col, c, ldc, add, NULL, NULL, NULL};
+    jn_gemm_args g = {.m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a.p,
+                      .a_row = a.row,
+                      .a_col = a.col,
+                      .b = b.p,
+                      .b_row = b.row,
+                      .b_col = b.col,
+                      .c = c,
+                      .ldc = ldc,
+                      .accumulate = add};
     if (m && n && k)
         jn_gemm(t->dtype, &g, &jn_par_serial);
 }

@@ -98,6 +98,8 @@ static void gemm_pieces(void *arg, int64_t begin, int64_t end) {
             g.b = (const char *)g.b + at * g.b_col * size;
             if (g.panels) /* PIECE_COLS is a multiple of a panel's */
                 g.panels = (const char *)g.panels + at * g.k * size;
+            if (g.bias)
+                g.bias = (const char *)g.bias + at * size;
             g.c = (char *)g.c + at * size;
             g.n = g.n - at < s->cols ? g.n - at : s->cols;
         }
@@ -413,26 +415,28 @@ jn_kernel_fn jn_cpu_matmul(const jn_sig *sig) {
 /* ---- linear, outer, dot ------------------------------------------------------------------------
  */
 
+/* Rows of a product begin as the bias, or what is there gets it. */
+static void begin_rows(const jn_kargs *k, int dtype, int64_t rows, int64_t out) {
+    char *c = k->out[0].data;
+    size_t row_bytes = (size_t)out * (dtype == JANUS_F32 ? 4 : 8);
+    if (!k->accumulate) {
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(c + (size_t)i * row_bytes, k->in[2].data, row_bytes);
+        return;
+    }
+    for (int64_t i = 0; i < rows * out; i++)
+        if (dtype == JANUS_F32)
+            ((float *)c)[i] += ((const float *)k->in[2].data)[i % out];
+        else
+            ((double *)c)[i] += ((const double *)k->in[2].data)[i % out];
+}
+
 static void linear_float(const jn_kargs *k, int dtype) {
     const jn_view *x = &k->in[0], *w = &k->in[1];
     bool bias = k->n_in > 2 && k->in[2].rank >= 0;
     int64_t in = w->dims[1], out = w->dims[0], rows = 1;
     for (int d = 0; d < x->rank - 1; d++)
         rows *= x->dims[d];
-    char *c = k->out[0].data;
-    size_t row_bytes = (size_t)out * (dtype == JANUS_F32 ? 4 : 8);
-    if (k->n_apart) {
-        ; /* bias and product of each row are made together */
-    } else if (bias && !k->accumulate) {
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(c + (size_t)i * row_bytes, k->in[2].data, row_bytes);
-    } else if (bias) {
-        for (int64_t i = 0; i < rows * out; i++)
-            if (dtype == JANUS_F32)
-                ((float *)c)[i] += ((const float *)k->in[2].data)[i % out];
-            else
-                ((double *)c)[i] += ((const double *)k->in[2].data)[i % out];
-    }
     jn_gemm_args g = {.m = rows,
                       .n = out,
                       .k = in,
@@ -442,15 +446,19 @@ static void linear_float(const jn_kargs *k, int dtype) {
                       .b = w->data,
                       .b_row = 1,
                       .b_col = in,
-                      .c = c,
+                      .c = k->out[0].data,
                       .ldc = out,
                       .accumulate = bias || k->accumulate};
-    if (k->n_apart) {
+    if (k->n_apart) { /* bias and product of each row are made together */
         gemm_apart(k, dtype, &g, bias);
         return;
     }
     if (k->packs && dtype == JANUS_F32)
         g.panels = jn_packs_find(k->packs, &g);
+    if (bias && g.panels && !k->accumulate)
+        g.bias = k->in[2].data;
+    else if (bias)
+        begin_rows(k, dtype, rows, out);
     g.turned = k->kept ? k->kept[0] : NULL;
     jn_gemm(dtype, &g, k->par);
 }
