@@ -3,14 +3,15 @@
  * backward() inside a function: what it reaches, what it uses up, what it adds to .grad.
  *
  * A history is the recorded nodes that gradients of a tensor can flow through.  It may be used once
- * (unless it is retained), so its nodes are marked `freed`.  A leaf has a value of its own from
- * each write on: a write under no_grad ends in a detach whose result is the leaf again, and
- * gradients flow to the version that the history was computed of, which has to be the one the leaf
- * holds.
+ * (unless it is retained), so its nodes are marked `freed`: it is used up if one of them keeps
+ * something.  A leaf has a value of its own from each write on: a write under no_grad ends in a
+ * detach whose result is the leaf again, and gradients flow to the version that the history was
+ * computed of, which has to be the one the leaf holds.
  */
 #include "pyfront/convert/tensors/tensors.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/tape/tape.h"
 
 /* ---- what gradients reach -----------------------------------------------------------------------
  */
@@ -156,17 +157,60 @@ static bool of_many_calls(const jcv *c, const jcv_ctx *x) {
     return x->fn->kind != JCV_MAIN && x->fn != c->ctx->fn;
 }
 
-/* Whether a recorded node with this mark is used up; `from`: where what has the history is, whose
+/* Whether an op keeps something for its gradient on the tape: only such a history can be used up.
+ * Of what is no op there, nobody knows. */
+static bool keeps(const jcv_node *n) {
+    if (n->kind != JCV_OP || n->op->role != JN_ROLE_COMPUTE || !n->op->grad || n->by_tape ||
+        n->n_through)
+        return true;
+    bool tracked[JPY_SAVES_READ] = {false}, any = false;
+    for (unsigned i = 0; i < n->n_in && i < JPY_SAVES_READ; i++)
+        tracked[i] = n->in[i] && n->in[i]->depends;
+    for (unsigned i = 0; i < n->n_in; i++)
+        any = any || (n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
+                      jpy_op_saves(n->op, i, tracked));
+    for (unsigned i = 0; i < n->n_out; i++)
+        any = any || jpy_op_saves_result(n->op, i, tracked);
+    return any;
+}
+
+/* Whether a node of a SubGraph with this mark is used up, and keeps something itself; `calls`: one
+ * is that calls a function. */
+static bool freed_in(const jcv_ctx *x, uint32_t mark, bool *calls) {
+    for (size_t k = 0; k < x->nodes.n; k++) {
+        const jcv_node *n = x->nodes.data[k];
+        if (!n->freed || n->reach != mark)
+            continue;
+        if (!n->subs[0] && keeps(n))
+            return true;
+        *calls = *calls || (n->subs[0] && n->subs[0]->kind == JCV_FUNC);
+    }
+    return false;
+}
+
+/* Whether a call whose history has this mark may have kept something. */
+static bool call_keeps(const jcv *c, uint32_t mark) {
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (n->reach == mark && !n->subs[0] && of_many_calls(c, c->ctxs.data[i]) &&
+                records(n) && keeps(n))
+                return true;
+        }
+    return false;
+}
+
+/* Whether some of a history with this mark is used up; `from`: where what has the history is, whose
  * own nodes are used up with all calls. */
 static bool any_freed(const jcv *c, uint32_t mark, const jcv_ctx *from) {
+    bool calls = false;
     for (size_t i = 0; i < c->ctxs.n; i++) {
         const jcv_ctx *x = c->ctxs.data[i];
         bool counts = !of_many_calls(c, x) || x->fn == from->fn;
-        for (size_t k = 0; counts && k < x->nodes.n; k++)
-            if (x->nodes.data[k]->freed && x->nodes.data[k]->reach == mark)
-                return true;
+        if (counts && freed_in(x, mark, &calls))
+            return true;
     }
-    return false;
+    return calls && call_keeps(c, mark);
 }
 
 /* Whether a history leads into the only call of a function, by what that has stored. */
@@ -222,8 +266,36 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
 }
 
 void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
+
+/* Whether a history keeps something whichever way a run takes.  `seen`: the mark of what was looked
+ * at, which a recursion comes to again. */
+static bool surely_keeps(jcv_val *v, uint32_t seen, unsigned depth) {
+    const jcv_node *n = v ? v->node : NULL;
+    if (!n || v->reach == seen || depth == 0)
+        return false;
+    v->reach = seen;
+    unsigned k = (unsigned)(v - n->out);
+    if (n->subs[0] && (n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH)) {
+        k += n->op->role == JN_ROLE_FOREACH; /* it may go no round */
+        return k < n->n_in && surely_keeps(n->in[k], seen, depth - 1);
+    }
+    bool all = n->subs[0] != NULL, any = false;
+    for (unsigned i = 0; i < 2 && n->subs[i] && all; i++)
+        all =
+            k < n->subs[i]->results.n && surely_keeps(n->subs[i]->results.data[k], seen, depth - 1);
+    if (n->subs[0] || (records(n) && keeps(n)))
+        return n->subs[0] ? all : true;
+    for (unsigned i = 0; i < n->n_in && !any; i++)
+        any = n->in[i] && n->in[i]->depends && surely_keeps(n->in[i], seen, depth - 1);
+    return any;
+}
+
 bool jcv_history_used(jcv *c, jcv_val *y) {
-    return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx);
+    if (!c->any_freed || !any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx))
+        return false;
+    if (!surely_keeps(y, ++c->last_reach, 1000))
+        jcv_refuse(c, "a history that is used up on some paths only");
+    return true;
 }
 
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
