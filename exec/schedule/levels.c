@@ -77,6 +77,14 @@ static bool one_level_each(jn_task *const *task, uint32_t n) {
     return true;
 }
 
+/* Whether some specialisation has fewer groups late. */
+static bool some_gain(jn_task *const *task, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (task[i]->inst->count.late < task[i]->inst->count.early)
+            return true;
+    return false;
+}
+
 janus_status jn_levels_late(jn_run *r, jn_window *w) {
     jn_task **task = w->task;
     uint32_t n = w->n, max_level = w->max_level;
@@ -100,6 +108,8 @@ janus_status jn_levels_late(jn_run *r, jn_window *w) {
     latest(r, task, n, max_level, false, late);
     by_level(task, late, n, max_level, start, sorted);
     count_groups(sorted, late, n, true);
+    if (!some_gain(task, n))
+        goto done;
     latest(r, task, n, max_level, true, late);
     for (uint32_t i = w->from; i < n; i++)
         task[i]->level = late[i];
