@@ -395,7 +395,7 @@ static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
     if (x->t->storage != was->t->storage || jn_tensor_offset(x->t) != jn_tensor_offset(was->t) ||
         !same_layout(was->t, x->t))
         return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython made it another tensor");
-    if (jpy_tensor_tracked(x) != was->tracked || !x->node != was->leaf)
+    if (jpy_tensor_tracked(x) != was->tracked || jpy_tensor_is_leaf(x) != was->leaf)
         return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython changed its history");
     return same_value(s, was->grad ? was->grad : Py_None, x->grad ? x->grad : Py_None,
                       jpy_shadow_where(s, t->where, "grad", NULL, 0));

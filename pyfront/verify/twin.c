@@ -240,7 +240,7 @@ static void touch_tensor(jpy_shadow *s, jpy_twin *t, const jpy_where *where) {
                                    .grad = Py_XNewRef(p->grad),
                                    .edge = tracked ? place_of(p) : (jpy_edge){0},
                                    .tracked = tracked,
-                                   .leaf = !p->node,
+                                   .leaf = jpy_tensor_is_leaf(p),
                                    .requires_grad = p->requires_grad};
     janus_tensor_retain(p->t);
     touch_storage(s, p->t, where);

@@ -46,6 +46,7 @@ def outcomes(write, end, options, graphs=None):
     return all
 
 
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("options", [{"verify": "never", "measure": False}, {"measure": False}, {"verify": "never", "measure": False, "numerics": "exact"}], ids=str)
 def test_as_undecorated(options, end):
@@ -78,3 +79,15 @@ def test_they_are_of_its_dtype(pair):
     y.copy_(u)
     y.sum().backward()
     assert (w.grad.dtype, u.grad.dtype, w.grad.tolist()) == (old, new, [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("view", ["d[:]", "d.view(-1)", "d[1:]", "d.view(1, 3)"])
+@pytest.mark.parametrize("write", ["b.copy_(x[0])", "d.mul_(2.0)", "b.fill_(1.0)", "b[0] = w[1]"])
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+def test_a_region_is_given_a_view_whose_root_was_written(view, write):
+    """The view is brought up to date when a statement of the region uses it: that is no change of its history, and it was no leaf before."""
+    text = f"def f(w, x):\n    a = w * x\n    d = a * w\n    b = {view}\n    {write}\n    a[:] = a * 2\n    return (a * b.sum()).sum() + x\n"
+    f = janus.function(names_of(text)["f"], measure=False)
+    for i in range(5):
+        f(janus.ones(3, requires_grad=True), janus.ones(3) * i)
+    assert f.stats()["disproved"] == 0 and f.stats()["region_hits"] + f.stats()["graph"] > 0
