@@ -91,3 +91,28 @@ def test_a_region_is_given_a_view_whose_root_was_written(view, write):
     for i in range(5):
         f(janus.ones(3, requires_grad=True), janus.ones(3) * i)
     assert f.stats()["disproved"] == 0 and f.stats()["region_hits"] + f.stats()["graph"] > 0
+
+
+REGION = "def f(w, x):\n    d = w * 2\n    x.numpy()\n    b = {view}\n    x.numpy()\n    {write}\n    x.numpy()\n    c = b * 2\n    return {end}\n"
+
+
+@pytest.mark.parametrize("options", [{"verify": "never"}, {}], ids=str)
+@pytest.mark.parametrize("view", ["d[1:]", "d[:]", "d.view(-1)", "d.view(3, 1)"])
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+def test_a_graph_is_made_of_a_view_that_was_written(view, options):
+    """What a statement of CPython's has filled has the history of its root, though nothing has asked for it when a graph is made."""
+    hits = 0
+    for write, end in itertools.product(("b.fill_(1.0)", "b.copy_(x[0])", "b.zero_()", "b.mul_(2.0)", "b[0] = 1.0", "d.fill_(1.0)"), ("c + b", "b + 1", "c * b", "(b * w[0]).exp()")):
+        text, seen = REGION.format(view=view, write=write, end=end), []
+        for decorate in (lambda f: f, lambda f: janus.function(f, measure=False, **options)):
+            f, all = decorate(names_of(text)["f"]), []
+            for i in range(6):
+                w = janus.tensor([1.0, 2.0, 3.0], requires_grad=True)
+                y = f(w, janus.ones(3) * i)
+                all.append((y.requires_grad, y.tolist()))
+                y.sum().backward()
+                all.append(w.grad.tolist())
+            seen.append(all)
+        assert seen[0] == seen[1], text
+        hits += f.stats()["region_hits"] > 0
+    assert hits >= 20, hits

@@ -190,7 +190,7 @@ jcv_av *jcv_bind_tensor(jcv *c, PyObject *tensor, jpy_src *src) {
         jcv_refuse(c, "out of memory");
     make_leaf_guards(c, r, src);
     jpy_tensor *proxy = (jpy_tensor *)jcv_own(c, jpy_tensor_take(r->t));
-    if (p->node)
+    if (!jpy_tensor_is_leaf(p))
         jcv_track((PyObject *)proxy, true);
     else
         proxy->requires_grad = p->requires_grad;
