@@ -285,14 +285,33 @@ static void k_layer_norm(const jn_kargs *k) {
     }
 }
 
+/* dweight and dbias are sums over groups that are rounded once. */
+static void layer_norm_sums(const jn_kargs *k, int axis) {
+    const jn_view *dy = &k->in[0], *x = &k->in[1], *dw = &k->out[1], *db = &k->out[2];
+    group gx = inner_group(x, axis, 0), gd = inner_group(dy, axis, 0);
+    for (; gx.w.left > 0; jn_walk_next(&gx.w), jn_walk_next(&gd.w)) {
+        double sum = 0, sum_h = 0;
+        jn_walk w;
+        outer_walk(&w, x, axis);
+        jn_walk_add_strides(&w, dy->strides, 0);
+        JN_WALK(&w) {
+            double mean = jn_load_f(&k->in[3], jn_offset(&k->in[3], w.idx));
+            double invstd = jn_load_f(&k->in[4], jn_offset(&k->in[4], w.idx));
+            double d = jn_load_f(dy, w.off[1] + gd.base + gd.w.off[0]);
+            sum_h += d * ((jn_load_f(x, w.off[0] + gx.base + gx.w.off[0]) - mean) * invstd);
+            sum += d;
+        }
+        jn_store_f(dw, jn_offset(dw, gx.w.idx), sum_h);
+        jn_store_f(db, jn_offset(db, gx.w.idx), sum);
+    }
+}
+
 static void k_layer_norm_grad(const jn_kargs *k) {
     const janus_layer_norm_grad_attrs *a = k->attrs;
     const jn_view *dy = &k->in[0], *x = &k->in[1], *dx = &k->out[0];
-    const jn_view *dw = &k->out[1], *db = &k->out[2];
     int axis = jn_axis(a->axis, x->rank);
     jn_walk w;
-    jn_zero(dw);
-    jn_zero(db);
+    layer_norm_sums(k, axis);
     outer_walk(&w, x, axis);
     jn_walk_add_strides(&w, dy->strides, 0);
     jn_walk_add_strides(&w, dx->strides, 0);
@@ -305,9 +324,6 @@ static void k_layer_norm_grad(const jn_kargs *k) {
         for (; sx.w.left > 0; jn_walk_next(&sx.w), jn_walk_next(&sd.w)) {
             double d = jn_load_f(dy, sd.base + sd.w.off[0]);
             double h = (jn_load_f(x, sx.base + sx.w.off[0]) - mean) * invstd;
-            int64_t at = jn_offset(dw, sx.w.idx);
-            jn_store_f(dw, at, jn_load_f(dw, at) + d * h);
-            jn_store_f(db, at, jn_load_f(db, at) + d);
             d *= affine(k, 2, sx.w.idx, 1);
             s += d;
             sh += d * h;
