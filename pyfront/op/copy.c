@@ -48,9 +48,9 @@ static int broadcast(janus_tensor *src, janus_tensor *dst, bool trim, janus_tens
     }
     bool wider = src->numel != dst->numel || src->rank != dst->rank;
     if (jn_eager_hook && wider && extra <= 0) { /* a graph has an op for it */
-        jn_eager_arg in = {.kind = JANUS_KIND_TENSOR, .t = src};
-        janus_expand_attrs attrs = {sizeof attrs, {dst->dims, (size_t)dst->rank}};
-        return jpy_check(jn_eager(JN_OP(expand), &in, 1, &attrs, out, 1));
+        jn_eager_arg in[2] = {{.kind = JANUS_KIND_TENSOR, .t = src},
+                              {.kind = JANUS_KIND_TENSOR, .t = dst}};
+        return jpy_check(jn_eager(JN_OP(expand_like), in, 2, NULL, out, 1));
     }
     return jpy_check(jn_tensor_view(src, dst->rank, dst->dims, strides, 0, out));
 }
