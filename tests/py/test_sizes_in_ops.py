@@ -37,6 +37,23 @@ def after_last(y, n, x):
     y[:, 1:n // 2] = x[:, 1:n // 2] * 1.
 
 
+def number_before(y, n, x):
+    y[:, :n - 1] = 2
+
+
+def every_second(y, n, x):
+    y[:, 1:n - 1:2] = 5
+    y[0, 2:n // 2:3] += x[1, 2:n // 2:3]
+
+
+def filled_between(y, n, x):
+    y[:, 1:n // 2].fill_(3.)
+
+
+def row_to_rows(y, n, x):
+    y[:, n // 2:] = x[0, n // 2:]
+
+
 def one_place(y, n, x):
     y[:, n // 2] = x[:, n // 2] * 1.
 
@@ -57,6 +74,10 @@ WHOLE = {
     "last": lambda x, n: TABLE[-n:] + x,
     "last of all": lambda x, n: x[:, -n:] + x[:, -(n - 1):].sum(),
     "first": lambda x, n: TABLE[:n] + x,
+    "every second": lambda x, n: x[:, ::2],
+    "every second between": lambda x, n: x[:, 1:n:2] * 2,
+    "every third of rows": lambda x, n: TABLE[n - 3:2 * n:3] + x[0, 1] + WEIGHTS[1:n:3, 0].sum().int(),
+    "every second written": written(every_second),
     "narrow": lambda x, n: TABLE.narrow(0, 0, n) + x,
     "narrow from": lambda x, n: x.narrow(-1, 1, n - 1) + TABLE.narrow(0, n, n - 1),
     "ignored class": lambda x, n: F.cross_entropy(LOGITS, x[:, 0] * 0 + n - x[:, 1].clamp(0, 1), ignore_index=n),
@@ -80,6 +101,9 @@ WHOLE = {
     "stack of what a loop appends": appended,
     "part written": written(after_last),
     "column written": written(one_place),
+    "number written before": written(number_before),
+    "part filled": written(filled_between),
+    "row written to rows": written(row_to_rows),
     "rest written": written(halves),
     "mask of lengths": lambda x, n: janus.arange(n)[None] < janus.tensor([n - 1, 2])[:, None],
 }
@@ -89,6 +113,7 @@ REAL = {
     "clamp both": lambda x, n: (x * 5).clamp(-n, n - 6),
     "clamp, in place": lambda x, n: (x * n).clamp_(0, n - 3),
     "last": lambda x, n: x[:, -n:] * WEIGHTS[-n:, 0] + x[:, -(n - 1):].sum(),
+    "every second": lambda x, n: (x * x)[:, 1:n - 1:2] ** 2,
     "narrow": lambda x, n: x.narrow(1, 2, n - 2) * WEIGHTS.narrow(0, 1, n - 2)[:, 0],
     "pad": lambda x, n: F.pad(x, (1, n), value=.5) ** 2,
     "repeat": lambda x, n: x.repeat(n - 2, 2) ** 2,

@@ -240,7 +240,7 @@ static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
 static jcv_av *graph_slice(jcv *c, jcv_av *o, jcv_av *i) {
     if (jcv_is_computed(i)) {
         if (o->kind == AV_TENSOR)
-            return jcv_tensor_part(c, o, 0, i->items);
+            return jcv_computed_key(c, o, i);
         return jcv_slice(c, o, i->items);
     }
     if (i->kind == AV_TUPLE && o->kind == AV_TENSOR) {

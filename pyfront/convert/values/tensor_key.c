@@ -25,12 +25,24 @@ static jcv_val *part_bound(jcv *c, jcv_av *a) {
 /* x[:, a:b], with bounds that the graph computes: not by the eager layer, which would cut them to
  * what the image has. */
 jcv_av *jcv_tensor_part(jcv *c, jcv_av *o, int axis, jcv_av *const *bounds) {
-    jcv_av *step = bounds[2];
     jcv_val *x = jcv_tensor_val(c, o->py);
-    if (axis >= x->type->rank || step->kind != AV_PY || step->py != Py_None)
+    if (axis >= x->type->rank)
         jcv_refuse(c, "a slice with computed bounds");
     jcv_val *start = part_bound(c, bounds[0]), *stop = part_bound(c, bounds[1]);
     return jcv_view(c, o->py, jcv_part_of(c, x, axis, start, stop));
+}
+
+/* What is left of such a slice when the part between its bounds was taken: x[a:b:2] is x[a:b][::2].
+ */
+static jcv_av *every(jcv *c, const jcv_av *slice) {
+    const jcv_av *step = slice->items[2];
+    if (step->kind != AV_PY || (step->py != Py_None && !PyLong_CheckExact(step->py)))
+        jcv_refuse(c, "a slice with computed steps");
+    return jcv_take(c, PySlice_New(NULL, NULL, step->py));
+}
+
+static bool has_step(const jcv_av *slice) {
+    return slice->items[2]->kind != AV_PY || slice->items[2]->py != Py_None;
 }
 
 bool jcv_is_computed(const jcv_av *a) { return a->kind == AV_ITER && a->text == jcv_bounds; }
@@ -78,6 +90,8 @@ static int dims_of_item(jcv *c, const jcv_av *a) {
 /* x[i, a:b, j]: first the parts between bounds that the graph computes and the numbers that it
  * knows, each along its dim, then the rest of the key. */
 jcv_av *jcv_computed_key(jcv *c, jcv_av *o, jcv_av *key) {
+    if (jcv_is_computed(key))
+        key = jcv_tuple(c, &key, 1);
     int rank = jcv_tensor_val(c, o->py)->type->rank, named = 0, axis = 0;
     bool others = false;
     for (unsigned k = 0; k < key->n; k++) {
@@ -95,9 +109,8 @@ jcv_av *jcv_computed_key(jcv *c, jcv_av *o, jcv_av *key) {
         }
         if (jcv_is_computed(item))
             o = jcv_tensor_part(c, o, axis, item->items);
-        rest->items[rest->n++] =
-            jcv_is_computed(item) ? jcv_take(c, PySlice_New(NULL, NULL, NULL)) : item;
-        others = others || !jcv_is_computed(item);
+        rest->items[rest->n++] = jcv_is_computed(item) ? every(c, item) : item;
+        others = others || !jcv_is_computed(item) || has_step(item);
         axis += n < 0 ? rank - named : n;
     }
     return others ? jcv_native_getitem(c, o, rest) : o;
