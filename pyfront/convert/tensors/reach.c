@@ -267,21 +267,18 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
 
 void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
 
-/* Whether a history keeps something whichever way a run takes; a recursion counts as if it went on,
- * or else no program that returns the loss of a tree would be a graph, for trees that are one leaf.
- * `seen`: the mark of what was looked at. */
+/* Whether a history keeps something whichever arms a run takes.  Recursions and loops count as if
+ * they went on: or else no program that returns the loss of a tree or of a text would be a graph,
+ * for trees that are one leaf and texts without words.  `seen`: the mark of what was looked at. */
 static bool surely_keeps(jcv_val *v, uint32_t seen, unsigned depth) {
     const jcv_node *n = v ? v->node : NULL;
     if (!n || v->reach == seen || depth == 0)
         return false;
     v->reach = seen;
-    if (n->subs[0] && n->subs[0]->kind == JCV_FUNC)
+    if (n->subs[0] && (n->subs[0]->kind == JCV_FUNC || n->op->role == JN_ROLE_WHILE ||
+                       n->op->role == JN_ROLE_FOREACH))
         return true;
     unsigned k = (unsigned)(v - n->out);
-    if (n->subs[0] && (n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH)) {
-        k += n->op->role == JN_ROLE_FOREACH; /* it may go no round */
-        return k < n->n_in && surely_keeps(n->in[k], seen, depth - 1);
-    }
     bool all = n->subs[0] != NULL, any = false;
     for (unsigned i = 0; i < 2 && n->subs[i] && all; i++)
         all =
