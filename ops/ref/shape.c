@@ -310,9 +310,10 @@ static bool select_part(const jn_kargs *k, unsigned at, int axis, int64_t *strid
         if (i != axis)
             strides[n++] = y->strides[i];
     }
-    bool there = jn_check_index(k, &index, y->dims[axis]);
+    if (!jn_check_index(k, &index, y->dims[axis]))
+        return false;
     *offset = index * y->strides[axis];
-    return there;
+    return true;
 }
 
 static void k_slice_scatter(const jn_kargs *k) {
