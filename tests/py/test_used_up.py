@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backward() uses up what keeps something for its gradient and nothing else: what goes through ops that keep nothing may be asked again, in the
-function and out of it, whatever arm a run took. Loops go a round: docs/roadmap.md, "Right", says what of those that do not."""
+function and out of it, whatever arm a run took."""
 import itertools
 
 import pytest
@@ -12,7 +12,7 @@ OPS = {"added": "{v} + 1.0", "negative": "-{v}", "flipped": "{v}.flip(0)", "part
        "summed": "{v}.sum() + {v}", "product": "{v} * x", "exp": "{v}.exp() * 0.1", "twice": "{v} * {v}", "scaled": "{v} * 2.0",
        "chosen": "janus.where(x > 2.0, {v}, w)", "largest": "{v}.max() + w"}
 PLACES = {"plain": "b = {op}", "arm": "if float(x[0]) % 2 == 0:\n        b = {op}", "both": "if float(x[0]) % 2 == 0:\n        b = {op}\n    else:\n        b = b - w",
-          "rounds": "for i in range(1 + int(x[0]) % 3):\n        b = {op}", "while": "while b.sum() < 6.0:\n        b = {op} + w.abs().sum().detach() + 1.0",
+          "rounds": "for i in range(int(x[0]) % 3):\n        b = {op}", "while": "while b.sum() < 6.0:\n        b = {op} + w.abs().sum().detach() + 1.0",
           "callee": "b = g(b, x, w)", "recursion": "b = h(b, x, w, int(x[0]))"}
 ENDS = {"out": "return l.detach(), b", "in": "b.sum().backward()\n    return l.detach(), l.detach()", "stored": "kept.append(b)\n    return l.detach(), kept.pop()"}
 TEXT = """

@@ -162,7 +162,7 @@ static void check_history(jcv *c, const asked *q) {
         if (!jpy_tensor_tracked(root) || !root->node ||
             (!q->seeds[i] && jn_type_numel(v->type) != 1))
             jcv_refuse(c, "autograd.grad of a tensor without history, or of several elements");
-        if (jcv_history_used(c, jcv_tensor_val(c, q->y[i]->py)))
+        if (jcv_history_may_be_used(c, jcv_tensor_val(c, q->y[i]->py)))
             jcv_refuse(c, "autograd.grad a second time through the same history");
     }
     jcv_val **y = jcv_alloc(c, (q->n_y + q->n + 1) * sizeof *y), **x = y + q->n_y;

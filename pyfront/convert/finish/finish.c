@@ -269,7 +269,7 @@ static void finish_live(jcv *c, jpy_entry *e) {
     for (size_t i = 0; i < c->stored_tracked.n; i++) {
         jcv_val *v = c->stored_tracked.data[i];
         bool bound = !v->node && v->ctx == c->main; /* it stays the object that it is */
-        e->local = e->local || !(bound || jcv_history_used(c, v));
+        e->local = e->local || !(bound || jcv_history_surely_used(c, v));
     }
     for (size_t i = 0; i < c->stored_tracked.n; i++)
         if (jcv_history_rewritten(c, c->stored_tracked.data[i]))

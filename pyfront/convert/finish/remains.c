@@ -159,7 +159,7 @@ void jcv_find_remains(jcv *c, jpy_entry *e) {
         return;
     for (size_t i = 0; i < c->stored_tracked.n; i++) {
         jcv_val *v = c->stored_tracked.data[i];
-        used = used || (v->node && jcv_history_used(c, v));
+        used = used || (v->node && jcv_history_may_be_used(c, v));
     }
     /* A gradient with create_graph=True would raise, in what nobody has asked a graph of. */
     if (used || c->f->payer || c->f->exact || c->own_gradients || c->put_written ||

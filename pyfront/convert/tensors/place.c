@@ -136,15 +136,18 @@ static int memory_of(const jcv *c, jcv_val *v) {
 
 bool jcv_views_others(const jcv *c, jcv_val *v) { return memory_of(c, v) == VIEW; }
 
-bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
-    const jcv_node *n = v->node;
-    if (v->ctx != c->main || c->ctx != c->main || !n || !n->op || n->op->role != JN_ROLE_FOREACH ||
-        v->index >= n->subs[0]->results.n ||
-        memory_of(c, n->subs[0]->results.data[v->index]) != OWN)
+bool jcv_goes_round(jcv *c, const jcv_node *loop) {
+    if (loop->op->role != JN_ROLE_FOREACH || loop->out[0].ctx != c->main || c->ctx != c->main)
         return false;
-    jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *in[2] = {loop->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
     jcv_assert(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop goes a round");
     return true;
+}
+
+bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
+    const jcv_node *n = v->node;
+    return n && n->op && n->op->role == JN_ROLE_FOREACH && v->index < n->subs[0]->results.n &&
+           memory_of(c, n->subs[0]->results.data[v->index]) == OWN && jcv_goes_round(c, n);
 }
 
 /* ---- whether it requires grad -------------------------------------------------------------------

@@ -267,33 +267,86 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
 
 void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
 
-/* Whether a history keeps something whichever arms a run takes.  Recursions and loops count as if
- * they went on: or else no program that returns the loss of a tree or of a text would be a graph,
- * for trees that are one leaf and texts without words.  `seen`: the mark of what was looked at. */
-static bool surely_keeps(jcv_val *v, uint32_t seen, unsigned depth) {
-    const jcv_node *n = v ? v->node : NULL;
-    if (!n || v->reach == seen || depth == 0)
+/* What a history may be, by the arms that a run takes: a set of these.  One that is not there can
+ * neither be used up nor be gone through, so it says nothing. */
+enum { ABSENT = 1, KEPT_NOTHING = 2, KEPT = 4, ALL_HISTORIES = 7 };
+
+/* Of a result of an op with operands a and b.  Of two that are there one that keeps is enough. */
+static unsigned of_both(unsigned a, unsigned b) {
+    unsigned r = 0;
+    if ((a | b) & KEPT)
+        r |= KEPT;
+    if (((a & KEPT_NOTHING) && (b & (ABSENT | KEPT_NOTHING))) || ((b & KEPT_NOTHING) && a & ABSENT))
+        r |= KEPT_NOTHING;
+    if (a & b & ABSENT)
+        r |= ABSENT;
+    return r;
+}
+
+static unsigned histories(jcv *c, jcv_val *v, uint32_t base, unsigned depth);
+
+/* Loops and recursions count as if they went on: or else no program that returns the loss of a tree
+ * or of a text would be a graph, for trees that are one leaf and texts without words.  A loop of
+ * main whose rounds are counted is asserted to where it began with a history that kept nothing. */
+static unsigned of_rounds(jcv *c, const jcv_val *v, uint32_t base, unsigned depth) {
+    const jcv_node *n = v->node;
+    unsigned k = v->index + 1;
+    if (n->op->role == JN_ROLE_FOREACH && k < n->n_in &&
+        (histories(c, n->in[k], base, depth) & KEPT_NOTHING))
+        jcv_goes_round(c, n);
+    return KEPT;
+}
+
+static unsigned histories_of_node(jcv *c, const jcv_val *v, uint32_t base, unsigned depth) {
+    const jcv_node *n = v->node;
+    if (n->subs[0] && (n->subs[0]->kind == JCV_FUNC || n->op->role != JN_ROLE_IF))
+        return of_rounds(c, v, base, depth);
+    unsigned r = n->subs[0] ? 0 : ABSENT;
+    for (unsigned i = 0; i < 2 && n->subs[i]; i++)
+        r |= v->index < n->subs[i]->results.n
+                 ? histories(c, n->subs[i]->results.data[v->index], base, depth)
+                 : ALL_HISTORIES;
+    if (n->subs[0])
+        return r;
+    for (unsigned i = 0; i < n->n_in; i++)
+        r = n->in[i] ? of_both(r, histories(c, n->in[i], base, depth)) : r;
+    if (records(n) && keeps(n))
+        r = KEPT | (n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE ? r & ABSENT : 0);
+    return r;
+}
+
+/* `base`: marks from it on say what was found of a value.  Below `depth` values it is not known. */
+static unsigned histories(jcv *c, jcv_val *v, uint32_t base, unsigned depth) {
+    if (!v->depends)
+        return ABSENT;
+    if (!v->node)
+        return KEPT_NOTHING;
+    if (depth == 0)
+        return ALL_HISTORIES;
+    if (v->reach < base) {
+        unsigned r = histories_of_node(c, v, base, depth - 1);
+        v->reach = base + r;
+    }
+    return v->reach - base;
+}
+
+bool jcv_history_may_be_used(jcv *c, jcv_val *y) {
+    return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx);
+}
+
+bool jcv_history_surely_used(jcv *c, jcv_val *y) {
+    if (!jcv_history_may_be_used(c, y))
         return false;
-    v->reach = seen;
-    if (n->subs[0] && (n->subs[0]->kind == JCV_FUNC || n->op->role == JN_ROLE_WHILE ||
-                       n->op->role == JN_ROLE_FOREACH))
-        return true;
-    unsigned k = (unsigned)(v - n->out);
-    bool all = n->subs[0] != NULL, any = false;
-    for (unsigned i = 0; i < 2 && n->subs[i] && all; i++)
-        all =
-            k < n->subs[i]->results.n && surely_keeps(n->subs[i]->results.data[k], seen, depth - 1);
-    if (n->subs[0] || (records(n) && keeps(n)))
-        return n->subs[0] ? all : true;
-    for (unsigned i = 0; i < n->n_in && !any; i++)
-        any = n->in[i] && n->in[i]->depends && surely_keeps(n->in[i], seen, depth - 1);
-    return any;
+    uint32_t base = c->last_reach + 1;
+    c->last_reach += ALL_HISTORIES + 1;
+    unsigned r = histories(c, y, base, 1000);
+    return (r & KEPT) && !(r & KEPT_NOTHING);
 }
 
 bool jcv_history_used(jcv *c, jcv_val *y) {
-    if (!c->any_freed || !any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx))
+    if (!jcv_history_may_be_used(c, y))
         return false;
-    if (!surely_keeps(y, ++c->last_reach, 1000))
+    if (!jcv_history_surely_used(c, y))
         jcv_refuse(c, "a history that is used up on some paths only");
     return true;
 }

@@ -63,6 +63,9 @@ void jcv_check_layouts(jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val 
 jcv_val *jcv_held(jcv *c, jcv_rec *r);
 /* Whether a value may be a view of a tensor that the graph has not made. */
 bool jcv_views_others(const jcv *c, jcv_val *v);
+/* Asserts that a loop has gone a round; not of one that is not main's, or that nobody counts. */
+bool jcv_goes_round(jcv *c, const jcv_node *loop);
+
 /* Whether it is none if the loop of main that hands it on has gone a round, which is asserted. */
 bool jcv_own_after_rounds(jcv *c, jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
@@ -121,8 +124,11 @@ bool jcv_reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark);
 bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but);
 /* Whether gradients of `y` flow to `x`. */
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
-/* Whether some of the history of `y` was used up; the history of y is used up from now on. */
+/* Whether some of the history of `y` may have been used up; the same where a run's arms do not decide
+ * it, which else refuses; and whether, if it is there, it was in every run. */
+bool jcv_history_may_be_used(jcv *c, jcv_val *y);
 bool jcv_history_used(jcv *c, jcv_val *y);
+bool jcv_history_surely_used(jcv *c, jcv_val *y);
 void jcv_use_history(jcv *c, jcv_val *y);
 /* Whether gradients of `y` need what was written since by way of .data, which no version tells. */
 bool jcv_history_rewritten(jcv *c, jcv_val *y);
