@@ -124,8 +124,8 @@ bool jcv_reaches_older(const jcv_rec *r, const jcv_val *now, uint32_t mark);
 bool jcv_reaches_history(jcv *c, jcv_val *const *y, unsigned n_y, const jcv_val *but);
 /* Whether gradients of `y` flow to `x`. */
 bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
-/* Whether some of the history of `y` may have been used up; the same where a run's arms do not decide
- * it, which else refuses; and whether, if it is there, it was in every run. */
+/* Whether some of the history of `y` may have been used up; the same where a run's arms do not
+ * decide it, which else refuses; and whether, if it is there, it was in every run. */
 bool jcv_history_may_be_used(jcv *c, jcv_val *y);
 bool jcv_history_used(jcv *c, jcv_val *y);
 bool jcv_history_surely_used(jcv *c, jcv_val *y);
