@@ -373,6 +373,27 @@ static PyObject *arange(ARGS) {
     int64_t whole = (int64_t)count;
     return arange_of(JANUS_KIND_FLOAT, v[0], v[2], whole + (count > (double)whole), &c);
 }
+/* The one of n elements, of which janus/_by_numbers.py knows how many there are. */
+static PyObject *arange_n(ARGS) {
+    static const char *const params[] = {"start", "step", "n", NULL};
+    (void)module;
+    PyObject *x[3];
+    jpy_common c;
+    janus_kind kinds[2];
+    janus_scalar v[2];
+    int64_t count;
+    if (jpy_arguments(&c, params, x, args, n, names, "_arange") < 0 ||
+        jpy_needed(x, params, 3, "_arange") < 0 || number(x[0], &kinds[0], &v[0], "_arange") < 0 ||
+        number(x[1], &kinds[1], &v[1], "_arange") < 0 || jpy_int_needed(x[2], &count) < 0)
+        return NULL;
+    bool is_float = kinds[0] == JANUS_KIND_FLOAT || kinds[1] == JANUS_KIND_FLOAT;
+    for (int i = 0; i < 2 && is_float; i++)
+        if (kinds[i] != JANUS_KIND_FLOAT)
+            v[i].f = (double)v[i].i;
+    if (!c.has_dtype)
+        c.dtype = is_float ? JANUS_F32 : JANUS_I64;
+    return arange_of(is_float ? JANUS_KIND_FLOAT : JANUS_KIND_INT, v[0], v[1], count, &c);
+}
 static PyObject *linspace(ARGS) {
     static const char *const params[] = {"start", "end", "steps", NULL};
     (void)module;
@@ -444,6 +465,7 @@ static PyMethodDef functions[] = {
     {"empty_like", KW(empty_like), "empty_like(input, *, dtype=None)"},
     {"full_like", KW(full_like), "full_like(input, fill_value, *, dtype=None)"},
     {"arange", KW(arange), "arange(start=0, end, step=1, *, dtype=None)"},
+    {"_arange", KW(arange_n), "_arange(start, step, n, *, dtype=None)"},
     {"linspace", KW(linspace), "linspace(start, end, steps, *, dtype=None)"},
     {"eye", KW(eye), "eye(n, m=n, *, dtype=None)"},
     {"tensor", KW(tensor), "tensor(data, *, dtype=None, requires_grad=False): copies data."},

@@ -26,6 +26,17 @@ static PyStructSequence_Field pair_fields[] = {
 static PyStructSequence_Desc pair_desc = {"janus.return_types.values_indices",
                                           "Values and their indices.", pair_fields, 2};
 
+/* _returned(values, indices): as ops with two results return them. */
+static PyObject *returned(PyObject *module, PyObject *args) {
+    (void)module;
+    if (PyTuple_GET_SIZE(args) != pair_desc.n_in_sequence)
+        return PyErr_Format(PyExc_TypeError, "_returned: two results are needed");
+    PyObject *pair = PyStructSequence_New(jpy.return_type);
+    for (Py_ssize_t i = 0; pair && i < pair_desc.n_in_sequence; i++)
+        PyStructSequence_SET_ITEM(pair, i, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+    return pair;
+}
+
 /* _fail_alloc(n): for tests, see jn_alloc_fail_after. */
 static PyObject *fail_alloc(PyObject *module, PyObject *arg) {
     (void)module;
@@ -33,7 +44,8 @@ static PyObject *fail_alloc(PyObject *module, PyObject *arg) {
     return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(jn_alloc_fail_after(n));
 }
 
-static PyMethodDef test_functions[] = {
+static PyMethodDef own_functions[] = {
+    {"_returned", returned, METH_VARARGS, "_returned(values, indices): both under their names."},
     {"_fail_alloc", fail_alloc, METH_O,
      "_fail_alloc(n): the n-th allocation of janus from now fails, 0: none; how many the last call "
      "has left."},
@@ -76,7 +88,7 @@ static int exec_module(PyObject *module) {
         if (inits[i](module) < 0)
             return -1;
     if (PyModule_AddFunctions(module, jpy_device_functions) < 0 ||
-        PyModule_AddFunctions(module, test_functions) < 0)
+        PyModule_AddFunctions(module, own_functions) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "__version__", janus_version());
 }

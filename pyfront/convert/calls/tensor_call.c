@@ -9,6 +9,7 @@
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
 
@@ -55,6 +56,8 @@ static const char *const allowed_names[] = {"autocast",
                                             "zeros",
                                             "zeros_like",
                                             "_mask_like",
+                                            "_arange",
+                                            "_returned",
                                             "_switch_grad",
                                             "set_grad_enabled",
                                             "optimizer_step_",
@@ -174,6 +177,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (size)
             return size;
     }
+    PyObject *model = jcv_model_by_numbers(c, name, args);
+    if (model)
+        return jcv_call(c, jcv_constant(c, model), args);
     jcv_av *part = !strcmp(name, "narrow") ? jcv_narrowed(c, args) : NULL;
     if (part)
         return part;

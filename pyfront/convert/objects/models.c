@@ -4,7 +4,8 @@
  *
  * The table is the package's (`_models.py`): from what a program calls to a function or class with
  * the same meaning, which is converted like the program's own.  An instance of such a class answers
- * for the class that it stands for, and cannot leave the graph.
+ * for the class that it stands for, and cannot leave the graph.  Another table (`_by_numbers.py`)
+ * is of janus's own functions, for arguments that are numbers of the graph.
  */
 #include "pyfront/convert/objects/objects.h"
 
@@ -12,21 +13,26 @@ static struct {
     PyObject *of;     /* dict: called -> model */
     PyObject *back;   /* dict: class of a model -> class that it stands for */
     PyObject *called; /* tuple: functions that are called on constants */
+    PyObject *sizes;  /* dict: name of one of janus's functions -> model */
 } tables;
 
 static bool load(void) {
     if (tables.of)
         return true;
     PyObject *m = PyImport_ImportModule("janus._models"), *key, *value;
+    PyObject *by_numbers = m ? PyImport_ImportModule("janus._by_numbers") : NULL;
+    PyObject *sizes = by_numbers ? PyObject_GetAttrString(by_numbers, "MODELS") : NULL;
     PyObject *of = m ? PyObject_GetAttrString(m, "MODELS") : NULL;
     PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
-    PyObject *back = of && called ? PyDict_New() : NULL;
+    PyObject *back = of && called && sizes ? PyDict_New() : NULL;
     Py_ssize_t at = 0;
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
         ok = !PyType_Check(value) || PyDict_SetItem(back, value, key) == 0;
     Py_XDECREF(m);
+    Py_XDECREF(by_numbers);
     if (!ok) {
+        Py_XDECREF(sizes);
         Py_XDECREF(of);
         Py_XDECREF(called);
         Py_XDECREF(back);
@@ -35,6 +41,7 @@ static bool load(void) {
     tables.of = of;
     tables.called = called;
     tables.back = back;
+    tables.sizes = sizes;
     return true;
 }
 
@@ -47,6 +54,25 @@ PyObject *jcv_model_of(jcv *c, PyObject *o) {
     if (!load())
         jcv_refuse_py(c);
     return PyDict_GetItemWithError(tables.of, o);
+}
+
+/* Whether it is a number of the graph, or a tuple with one. */
+static bool has_number(const jcv_av *a) {
+    bool any = a->kind == AV_SCALAR;
+    for (unsigned i = 0; a->kind == AV_TUPLE && i < a->n && !any; i++)
+        any = a->items[i]->kind == AV_SCALAR;
+    return any;
+}
+
+PyObject *jcv_model_by_numbers(jcv *c, const char *name, const jcv_args *args) {
+    bool any = false;
+    for (unsigned i = 0; i < args->n_pos + args->n_kw && !any; i++)
+        any = has_number(i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
+    if (!any)
+        return NULL;
+    if (!load())
+        jcv_refuse_py(c);
+    return PyDict_GetItemString(tables.sizes, name);
 }
 
 PyTypeObject *jcv_stands_for(PyTypeObject *t) {

@@ -80,6 +80,9 @@ void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
 
 /* The function or class of Python that means the same, borrowed; NULL: none. */
 PyObject *jcv_model_of(jcv *c, PyObject *callable);
+/* What a function of janus is where one of the arguments is a number of the graph; borrowed; NULL:
+ * what it is with others. */
+PyObject *jcv_model_by_numbers(jcv *c, const char *name, const jcv_args *args);
 /* What type() says of an instance of `t`: what the class stands for, or t. */
 PyTypeObject *jcv_stands_for(PyTypeObject *t);
 /* Whether a function of the models is called on constants, not converted. */

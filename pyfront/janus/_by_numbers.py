@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What some of janus's own functions mean where an argument is a number of a graph, in Python, for the converter.
+
+Most functions take sizes that vary as they are: the op has an operand for each. These compute with them first, or have them in
+an attribute of their op, which a graph could only have as constants. There a graph is made of the function of the same name here
+(`pyfront/convert/objects/models.c`), whose values and gradients are the same; run imperatively, nobody uses this module. What would raise is
+never taken by a graph: CPython runs the program and says what is wrong.
+"""
+import math
+
+from . import _C
+from ._shape import wrap_dim
+
+
+def arange(start, end=None, step=1, **options):
+    if end is None:
+        return _C._arange(0, 1, start, **options)
+    if isinstance(start + end + step, float):
+        n = math.ceil((end - start) / step)
+    elif step > 0:
+        n = (end - start + step - 1) // step
+    else:
+        n = (start - end - step - 1) // -step
+    assert n >= 0
+    return _C._arange(start, step, n, **options)
+
+
+def linspace(start, end, steps, **options):
+    step = (float(end) - float(start)) / float(steps - 1) if steps > 1 else 0.0
+    return _C._arange(float(start), step, steps, **options)
+
+
+def roll(input, shifts, dims=None):
+    assert dims is not None
+    if isinstance(dims, int):
+        shifts, dims = (shifts,), (dims,)
+    for shift, dim in zip(shifts, dims):
+        dim = wrap_dim(dim, input.ndim)
+        size = input.shape[dim]
+        input = input.index_select(dim, (_C.arange(size) - shift) % size)
+    return input
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    dim = wrap_dim(dim, input.ndim)
+    values, indices = input.sort(dim, largest)
+    return _C._returned(values.narrow(dim, 0, k), indices.narrow(dim, 0, k))
+
+
+def _places(input):
+    """How far right of the diagonal each element of a matrix is."""
+    return _C.arange(input.shape[-1]) - _C.arange(input.shape[-2]).unsqueeze(1)
+
+
+def tril(input, diagonal=0):
+    return input.masked_fill(_places(input) > diagonal, 0)
+
+
+def triu(input, diagonal=0):
+    return input.masked_fill(_places(input) < diagonal, 0)
+
+
+MODELS = {"arange": arange, "linspace": linspace, "roll": roll, "topk": topk, "tril": tril, "triu": triu}
