@@ -5,6 +5,8 @@ import collections
 
 FALL, RETURN, BREAK, CONTINUE = range(4)  # how a group of statements is left
 RETURNED = ". what is returned"  # a variable of skeletons (_skeleton.py)
+# managers that let exceptions go on
+_QUIET = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "autocast", "profile", "deferred", "open")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -51,6 +53,17 @@ def blocks_of(function):
     for s in statements_of(function.body):
         if not isinstance(s, (*_FUNCTIONS, ast.ClassDef)):
             yield from inner_blocks(s)
+
+
+def _leaves(block):
+    """Whether nothing behind a block is reached from its end."""
+    return bool(block) and isinstance(block[-1], (ast.Return, ast.Raise, ast.Break, ast.Continue))
+
+
+def _passes_on(manager):
+    """Whether the text of a `with` statement's manager says that exceptions go on: those that most steps are in do."""
+    name = getattr(manager, "func", None)
+    return getattr(name, "attr", getattr(name, "id", None)) in _QUIET
 
 
 class Names(ast.NodeVisitor):
@@ -121,7 +134,7 @@ class Names(ast.NodeVisitor):
     def _arm(self, statements):
         def arm():
             self.block(statements)
-            return bool(statements) and isinstance(statements[-1], (ast.Return, ast.Raise, ast.Break, ast.Continue))
+            return _leaves(statements)
         return arm
 
     def _expression(self, node):
@@ -184,11 +197,26 @@ class Names(ast.NodeVisitor):
         if node.rest:
             self.store(node.rest)
 
+    def visit_With(self, node):
+        """What is bound inside is not for sure behind one whose manager may end an exception."""
+        before = None
+        for item in node.items:
+            self.visit(item.context_expr)
+            if item.optional_vars:
+                self.visit(item.optional_vars)
+            if before is None and not _passes_on(item.context_expr):
+                before = set(self.surely)
+        self.block(node.body)
+        if before is not None and not _leaves(node.body):
+            self.surely &= before
+
     def visit_Try(self, node):
+        """Handlers begin, and `finally` does, wherever in the body something was raised; behind it is bound what the
+        body and all handlers that go on have bound."""
         before = set(self.surely)
         self.block(node.body)
         self.block(node.orelse)
-        after = self.surely
+        after = None if _leaves(node.orelse or node.body) else self.surely
         for handler in node.handlers:
             self.surely = set(before)
             if handler.type:
@@ -197,10 +225,12 @@ class Names(ast.NodeVisitor):
                 self.store(handler.name)
             self.block(handler.body)
             if handler.name:
-                self.bound.add(handler.name)
-                after.discard(handler.name)
-        self.surely = after
+                self.surely.discard(handler.name)
+            if not _leaves(handler.body):
+                after = self.surely if after is None else after & self.surely
+        self.surely = set(before)
         self.block(node.finalbody)
+        self.surely |= before if after is None else after - (unbound_by(node) - self.surely)
 
     visit_TryStar = visit_Try
 
