@@ -8,23 +8,29 @@ were looked up.  What cannot be found by a reference is not kept.
 """
 import contextlib
 import enum
-import hashlib
 import json
 import marshal
 import os
 import struct
 import sys
 import types
+import weakref
 
 from . import _C, _models  # noqa: F401  what conversions name
 
-_FORMAT = "janus entry 5"
+try:  # hashlib loads OpenSSL, which takes longer than all that is hashed here
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+_FORMAT = "janus entry 6"
 _MOST, _PATIENCE = 64, 64  # entries of a function; calls that an entry is tried for
 _MAX_BYTES = 64 << 20
 _REFUSAL = "refused"  # the file of that
 _TOKEN, _FIRST_CLASS = 0x4a414e5500000000, 64  # as in _export.py
 _KIND_CONST = 1  # jpy_src_kind
 _CODE, _OF_TYPE = 64, 2 | 2048  # checks
+_NOTHING_ASKED = [0, 0, None, None, None, -1, None, 0, None]  # of a source, behind where it is
 _SPECIAL = _C._special_names()
 _vars_of_type = type.__dict__["__dict__"].__get__
 _mro_of_type = type.__dict__["__mro__"].__get__
@@ -104,10 +110,16 @@ def _public():
 # ---- digests ----------------------------------------------------------------------------------------------------
 
 _codes = {}  # id of a code object: (itself, its digest)
+_classes = {}  # (id of a class, names): what its digest was made of, and the digest
+_met = []  # what _describe has met that may become another thing though its class does not change: (a function, its code), or None
+
+
+def _hashed(data):
+    return blake2b(data, digest_size=32).hexdigest()
 
 
 def _digest(*parts):
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii", "backslashreplace")).hexdigest()
+    return _hashed(json.dumps(parts, sort_keys=True).encode("ascii", "backslashreplace"))
 
 
 def code_digest(code):
@@ -116,16 +128,19 @@ def code_digest(code):
     if not known:
         if len(_codes) > 10000:
             _codes.clear()
-        known = _codes[id(code)] = code, hashlib.sha256(marshal.dumps(code, 2)).hexdigest()
+        known = _codes[id(code)] = code, _hashed(marshal.dumps(code, 2))
     return known[1]
 
 
 def _describe(o):
     """JSON that is the same in another process if what a class has under a name is."""
     t = type(o)
+    if t in _descriptors:
+        return ["d", t.__name__, *_type_name(o.__objclass__), o.__name__]
     with contextlib.suppress(Unknown):
         return ["v", _literal(o)]
     if t is types.FunctionType:
+        _met.append((weakref.ref(o), o.__code__))
         return ["f", code_digest(o.__code__), _module_of(o.__globals__)]
     if t is staticmethod or t is classmethod:
         return [t.__name__, _describe(o.__func__)]
@@ -135,14 +150,14 @@ def _describe(o):
         return [t.__name__, *(_describe(x) for x in (o.fget, o.fset, o.fdel))]
     if isinstance(o, type):
         return ["t", *_type_name(o)]
-    if t in _descriptors:
-        return ["d", t.__name__, *_type_name(o.__objclass__), o.__name__]
     if t is types.BuiltinFunctionType:
         return ["b", o.__name__, _describe(o.__self__) if isinstance(o.__self__, type) else o.__module__]
     if t is _C.Op:
         return ["o", o.__name__]
     if t is _C.Function:
         return ["F", _describe(_C._callable_of(o))]
+    if t is not tuple:
+        _met.append(None)
     if issubclass(t, _module_type):
         return ["m", _module_type.__getattribute__(o, "__dict__").get("__name__")]
     if t in (tuple, list):
@@ -159,11 +174,22 @@ def _type_digest(t, looks):
     """What guards know of a class: its MRO and name, its special methods, and other names that were looked up."""
     if _C._type_is_fixed(t):
         return _digest(*_type_name(t))
+    names = *_SPECIAL, *(name for name, plain in looks if not plain)
+    key, version = (id(t), names), _C._type_version(t)
+    known = _classes.get(key)
+    if known and known[0]() is t and version == known[1] and all(f() and f().__code__ is code for f, code in known[2]):
+        return known[3]
     found = []
-    for name in (*_SPECIAL, *(name for name, plain in looks if not plain)):
+    _met.clear()
+    for name in names:
         got = _C._type_lookup(t, name)
         found.append([name, _describe(got[0])] if got else [name])
-    return _digest(*_type_name(t), [_type_name(k) for k in _mro_of_type(t)], found)
+    digest = _digest(*_type_name(t), [_type_name(k) for k in _mro_of_type(t)], found)
+    if version and None not in _met:
+        if len(_classes) > 10000:
+            _classes.clear()
+        _classes[key] = weakref.ref(t), version, _met.copy(), digest
+    return digest
 
 
 # ---- references -------------------------------------------------------------------------------------------------
@@ -247,6 +273,8 @@ class _Writer:
                 for part, f in _functions_of(got[0]) if got else ():
                     self.methods.setdefault(id(f), (t, name, part))
         self.callable, self.slots, self.public = callable_, slots, None
+        self.refs, self.known = [], {}  # each reference is written once, and elsewhere its number
+        self.of_objects = {}  # id of an object: the number of its reference, if no slot is in it
         self.first = {}  # id of a value: first slot that holds it
         for i, v in enumerate(slots):
             if v is not None:
@@ -313,33 +341,56 @@ class _Writer:
         at = self.public.get(id(o))
         return ["n", *at] if at else None
 
+    def number(self, ref):
+        at = self.known.setdefault(json.dumps(ref), len(self.refs))
+        if at == len(self.refs):
+            self.refs.append(ref)
+        return at
+
+    def object(self, o, limit):
+        """The number of its reference."""
+        at = self.of_objects.get(id(o))
+        if at is None:
+            ref = self.ref(o, limit)
+            at = self.number(ref)
+            if ref[0] in ("v", "g", "m", "n"):
+                self.of_objects[id(o)] = at
+        return at
+
     def plain(self, x, limit):
-        """Tuples are lists that begin with "("; an object in a box is {"r": reference}, another one {"o": reference}."""
+        """Tuples are lists that begin with "("; an object in a box is {"r": number of a reference}, another one {"o": number}."""
         if type(x) is tuple:
-            return {"r": self.ref(x[0], limit)} if len(x) == 1 else ["(", *(self.plain(y, limit) for y in x)]
+            return {"r": self.object(x[0], limit)} if len(x) == 1 else ["(", *(self.plain(y, limit) for y in x)]
         if type(x) is list:
             return [self.plain(y, limit) for y in x]
         if x is None or type(x) in (int, bool, str):
             return x
-        return {"o": self.ref(x, limit)}
+        return {"o": self.object(x, limit)}
+
+    def boxed(self, box, limit):
+        return None if box is None else self.object(box[0], limit)
 
     def source(self, i, s):
+        """Two lists: what every source has, and the rest, or None where nothing is asked but that something is there."""
         kind, parent, index, obj, key, checks, number, same, want, want2, ident, type_, tensor, is_input, how, offset = s
         code = None
         if checks & _CODE:
             code = code_digest(want2[0])
-            want, want2 = {"r": ["g", _module_of(want[0])]}, {"r": ["C", i]}
+            want, want2 = self.number(["g", _module_of(want[0])]), self.number(["C", i])
+        else:
+            want, want2 = self.boxed(want, i), self.boxed(want2, i)
         if kind == _KIND_CONST and not checks & ~_OF_TYPE and i not in self.used and _is_blank(key[0]):
-            key = {"r": ["blank", self.ref(type(key[0]), i)]}
+            key = self.number(["blank", self.ref(type(key[0]), i)])
+        else:
+            key = self.boxed(key, i)
         if ident and type(ident[0]) is _C.device:
-            ident = {"r": ["device", i, str(ident[0])]}
+            ident = self.number(["device", i, str(ident[0])])
         elif ident and isinstance(ident[0], _C.Tensor):
-            ident = {"r": ["p", i]}  # whichever it is: it is referred to by its slot everywhere
+            ident = self.number(["p", i])  # whichever it is: it is referred to by its slot everywhere
         elif ident:
-            ident = {"r": self.name(ident[0]) if not _is_literal(ident[0]) else ["v", _literal(ident[0])]}
-        tail = (want, want2, ident, type_, tensor, is_input, how, offset)
-        return [*(x if type(x) is dict else self.plain(x, i)
-                  for x in (kind, parent, index, obj, key, checks, number, same, *tail)), code]
+            ident = self.number(["v", _literal(ident[0])] if _is_literal(ident[0]) else self.name(ident[0]))
+        rest = [number, same, want, want2, ident, type_, tensor, is_input, code]
+        return [kind, parent, index, self.boxed(obj, i), key, checks, how, offset, rest if rest != _NOTHING_ASKED else None]
 
 
 def _is_literal(o):
@@ -386,11 +437,13 @@ def _find(ref, callable_=None, slots=()):
     raise Unknown(kind)
 
 
-def _restored(x, find):
-    if type(x) is dict:
-        return (find(x["r"]),) if "r" in x else find(x["o"])
+def _restored(x, box):
     if type(x) is list:
-        return tuple(_restored(y, find) for y in x[1:]) if x and x[0] == "(" else [_restored(y, find) for y in x]
+        if x and x[0] == "(":
+            return tuple([_restored(y, box) if type(y) is list or type(y) is dict else y for y in x[1:]])
+        return [_restored(y, box) if type(y) is list or type(y) is dict else y for y in x]
+    if type(x) is dict:
+        return box(x["r"]) if "r" in x else box(x["o"])[0]
     return x
 
 
@@ -418,40 +471,55 @@ def _written(entry, callable_, slots):
             raise Unknown(name)
     out = {name: w.plain(x, n) for name, x in d.items() if name != "sources"}
     out["sources"] = [w.source(i, s) for i, s in enumerate(d["sources"])]
-    out["methods"] = [[w.ref(methods[i], n), methods[i + 1], type(methods[i + 2]) is tuple] for i in range(0, len(methods), 3)]
-    out["types"] = [[w.ref(t, n), [[name, plain] for name, _, plain in looks], guarded,
+    out["methods"] = [[w.object(methods[i], n), methods[i + 1], type(methods[i + 2]) is tuple] for i in range(0, len(methods), 3)]
+    out["types"] = [[w.object(t, n), [[name, plain] for name, _, plain in looks], guarded,
                      _type_digest(t, [(name, plain) for name, _, plain in looks])] for t, looks, guarded in kinds]
+    out["refs"] = w.refs
     return out
 
 
 def _rebuilt(out, callable_, args, n_pos, kwnames):
     """The entry for a call; Unknown, or what a damaged file leads to, where it is none."""
-    slots = []
+    slots, refs = [], out["refs"]
+    boxes = [None] * len(refs)  # what references led to: a slot is read once, a name leads to one object
 
-    def find(ref):
-        return _find(ref, callable_, slots)
+    def box(i):
+        got = boxes[i]
+        if got is None:
+            got = _find(refs[i], callable_, slots),
+            if refs[i][0] != "blank":  # each is an object of its own
+                boxes[i] = got
+        return got
+
+    def find(i):
+        return box(i)[0]
 
     sources = []
-    for s in out["sources"]:
-        kind, parent, index, obj, key, checks, number, same, want, want2, ident, type_, tensor, is_input, how, offset, code = s
+    for kind, parent, index, obj, key, checks, how, offset, rest in out["sources"]:
         if type(parent) is not int or not -1 <= parent < len(slots):
             raise Unknown("parent")
-        obj, key = _restored(obj, find), _restored(key, find)
+        obj, key = obj if obj is None else box(obj), key if key is None else box(key)
         got = _C._stored_read(kind, index, obj, key, how, offset, slots[parent] if parent >= 0 else None, args)
-        slots.append(got[0] if got else None)
-        if tensor and not tensor[8] and (not isinstance(slots[-1], _C.Tensor) or list(slots[-1].shape) != tensor[6]):
+        at = got[0] if got else None
+        slots.append(at)
+        if rest is None:
+            sources.append((kind, parent, index, obj, key, checks, 0, 0, None, None, None, -1, None, 0, how, offset))
+            continue
+        number, same, want, want2, ident, type_, tensor, is_input, code = rest
+        if tensor and not tensor[7] and (not isinstance(at, _C.Tensor) or list(at.shape) != tensor[5]):
             raise Unknown("a tensor")  # as the guards would find: most entries that do not fit are seen here
-        if code and (type(slots[-1]) is not types.FunctionType or code_digest(slots[-1].__code__) != code):
+        if code and (type(at) is not types.FunctionType or code_digest(at.__code__) != code):
             raise Unknown("a function")
-        rest = (_restored(x, find) for x in (want, want2, ident, type_, tensor, is_input, how, offset))
-        sources.append((kind, parent, index, obj, key, checks, number, same, *rest))
+        want, want2, ident = (x if x is None else box(x) for x in (want, want2, ident))
+        tensor = tensor and (*tensor[:7], [tuple(x) for x in tensor[7]])
+        sources.append((kind, parent, index, obj, key, checks, number, same, want, want2, ident, type_, tensor, is_input, how, offset))
     kinds = []
     for ref, looks, guarded, digest in out["types"]:
         t = find(ref)
         if not isinstance(t, type) or _type_digest(t, looks) != digest:
             raise Unknown("a class")
         kinds.append((t, [(name, None if plain else _C._type_lookup(t, name), plain) for name, plain in looks], guarded))
-    d = {name: _restored(x, find) for name, x in out.items() if name not in ("sources", "types", "methods")}
+    d = {name: _restored(x, box) for name, x in out.items() if name not in ("sources", "types", "methods", "refs")}
     d["sources"], d["types"], d["methods"] = sources, kinds, []
     for ref, name, static in out["methods"]:
         t = find(ref)
@@ -525,15 +593,15 @@ class Shelf:
             with open(self._path(key, name), "rb") as file:
                 data = file.read(_MAX_BYTES)
             head, _, body = data.partition(b"\n")
-            if head.decode() == f"{_FORMAT} {hashlib.sha256(body).hexdigest()}":
+            if head.decode() == f"{_FORMAT} {_hashed(body)}":
                 return json.loads(body)
         return None
 
     def _write(self, key, name, what):
         """Writes a file beside its place and renames it.  Its name is that of what it has, if none is given."""
         body = json.dumps(what, separators=(",", ":")).encode("ascii")
-        head = f"{_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode()
-        name = name or hashlib.sha256(head).hexdigest()[:32] + ".entry"
+        head = f"{_FORMAT} {_hashed(body)}\n".encode()
+        name = name or _hashed(head)[:32] + ".entry"
         os.makedirs(self._path(key), exist_ok=True)
         if len(os.listdir(self._path(key))) > _MOST or len(body) >= _MAX_BYTES // 2:
             return None

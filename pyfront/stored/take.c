@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "graph/base/log.h"
+#include "pyfront/base/names.h"
 #include "pyfront/run/run.h"
 
 bool jpy_stored_on;
@@ -186,6 +187,17 @@ static PyObject *type_lookup(PyObject *module, PyObject *args) {
     return v ? PyTuple_Pack(1, v) : Py_NewRef(Py_None);
 }
 
+/* _type_version(type): a number that it gets anew when it or a base is written to; 0: it has none.
+ */
+static PyObject *type_version(PyObject *module, PyObject *t) {
+    (void)module;
+    if (!PyType_Check(t))
+        return PyErr_Format(PyExc_TypeError, "_type_version: a type is needed");
+    _PyType_Lookup((PyTypeObject *)t, jpy_names.name); /* which gives it one */
+    bool valid = PyType_HasFeature((PyTypeObject *)t, Py_TPFLAGS_VALID_VERSION_TAG);
+    return PyLong_FromUnsignedLong(valid ? ((PyTypeObject *)t)->tp_version_tag : 0);
+}
+
 static PyObject *type_is_fixed(PyObject *module, PyObject *t) {
     (void)module;
     return PyBool_FromLong(PyType_Check(t) && jpy_type_fixed((PyTypeObject *)t));
@@ -220,6 +232,7 @@ static PyMethodDef functions[] = {
     {"_stored_read", stored_read, METH_VARARGS, "What a source leads to: (value,), or None."},
     {"_special_names", special_names, METH_NOARGS, "Names of methods that guards of types check."},
     {"_type_lookup", type_lookup, METH_VARARGS, "What a type has under a name: (value,), or None."},
+    {"_type_version", type_version, METH_O, "A number that changes when a type does, or 0."},
     {"_type_is_fixed", type_is_fixed, METH_O, "Whether nothing of a type can be assigned."},
     {"_callable_of", callable_of, METH_O, "What a Function stands for."},
     {"_log_conversion", log_conversion, METH_O, "A line of JANUS_LOG=conversions."},

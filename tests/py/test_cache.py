@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """JANUS_CACHE: a second start has its graphs without conversions; what differs is not taken; files may be anything."""
 import concurrent.futures
-import hashlib
 import json
 import os
 import random
@@ -10,6 +9,7 @@ import sys
 
 import pytest
 from compared import close
+from janus import _stored
 
 LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 
@@ -383,7 +383,7 @@ print(json.dumps(shown))
 
 
 def _resealed(body):
-    return f"janus entry 1 {hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return f"{_stored._FORMAT} {_stored._hashed(body)}\n".encode() + body
 
 
 def _mutated(rng, body):
