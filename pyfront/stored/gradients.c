@@ -85,9 +85,9 @@ static int take_arm(jpy_building *b, PyObject *t) {
         return -1;
     const jn_type *type = jpy_stored_result(b, a.result);
     a.holds = holds;
-    return !type || type->kind != JANUS_KIND_BOOL ? -1
-           : jn_vec_push(&b->stage->arms, a)      ? 0
-                                                  : jpy_stored_no_memory();
+    if (!type || (type->kind != JANUS_KIND_BOOL && type->kind != JANUS_KIND_INT))
+        return -1;
+    return jn_vec_push(&b->stage->arms, a) ? 0 : jpy_stored_no_memory();
 }
 
 static int take_stage(jpy_building *b, PyObject *t) {

@@ -224,7 +224,21 @@ for i in range(4):
         results.append([u.reshape(-1)[0].item() + u.reshape(-1)[-1].item() for u in out])
 """
 
-PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS}
+ROUNDS = """
+net = nn.LSTM(3, 4)
+def run(x):
+    out, (h, c) = net(x)
+    return out.pow(2).sum() + h.sum()
+f = janus.function(run)
+results = []
+for n in (3, 5, 4, 6, 2, 7):
+    net.zero_grad()
+    y = f(janus.randn(n, 2, 3))
+    y.backward()
+    results.append([y.item(), [p.grad.sum().item() for p in net.parameters()]])
+"""
+
+PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS, "rounds": ROUNDS}
 
 
 
