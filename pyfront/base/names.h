@@ -24,6 +24,7 @@
     X(self, "__self__")                                                                            \
     X(setattr, "__setattr__")                                                                      \
     X(stdout_, "stdout")                                                                           \
+    X(wrapped, "__wrapped__")                                                                      \
     X(write, "write")
 
 /* Borrowed, for as long as the process lives. */

@@ -24,13 +24,25 @@ enum {
     FEW_CLOSURES = 2 /* functions of one code and other closures */
 };
 
+static bool may_be_decorated(PyObject *f);
+
+/* Whether it is what a decorator of janus's (`no_grad()`) has made of one of the program's. */
+static bool wraps_one(PyObject *f) {
+    PyObject *wrapped = PyObject_GetAttr(f, jpy_names.wrapped);
+    bool one = wrapped && PyFunction_Check(wrapped) && may_be_decorated(wrapped);
+    Py_XDECREF(wrapped);
+    PyErr_Clear();
+    return one;
+}
+
 /* Whether it is one of the program's, which a call runs to its end. */
 static bool may_be_decorated(PyObject *f) {
     const PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(f);
     PyObject *module = PyDict_GetItem(PyFunction_GET_GLOBALS(f), jpy_names.name);
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     PyErr_Clear();
-    return name && strcmp(name, "janus") != 0 && strncmp(name, "janus.", 6) != 0 &&
+    bool own = name && (strcmp(name, "janus") == 0 || strncmp(name, "janus.", 6) == 0);
+    return name && (!own || wraps_one(f)) &&
            !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
 }
 

@@ -257,3 +257,46 @@ def test_closures_made_anew_are_let_go():
     for i in range(8):
         epoch(t(3, seed=i))
         assert len(died) == i + 1
+
+
+@pytest.mark.parametrize("mode", [janus.no_grad(), janus.enable_grad(), janus.inference_mode()], ids=["no_grad", "enable_grad", "inference_mode"])
+@pytest.mark.parametrize("method", [False, True], ids=["function", "method"])
+def test_what_grad_modes_decorate(mode, method):
+    """`@janus.no_grad()` makes a function of janus's; what it calls is the program's."""
+    def main(function):
+        janus.manual_seed(3)
+        net, seconds = Net(), []
+
+        @mode
+        def evaluate(self, x, twice=False):
+            out = []
+            for i in range(3):
+                y = net(x).relu() * (2 if twice else 1)
+                seconds.append(clock())
+                if x.numel() > 12:
+                    raise ValueError("large")
+                z = y.softmax(-1) @ y.t()
+                out.append((z.sum().item(), z.requires_grad, janus.is_grad_enabled()))
+            return out
+
+        class Model:
+            check = evaluate
+
+        @function
+        def epoch(n):
+            start, model = clock(), Model()
+            try:
+                out = model.check(t(n, 4), twice=n > 1) if method else evaluate(None, t(n, 4), twice=n > 1)
+                return out, janus.is_grad_enabled()
+            except ValueError as e:
+                return str(e), clock() > start, janus.is_grad_enabled()
+        return [epoch(n) for n in (1, 2, 3, 1, 2, 5, 3, 2, 1, 3, 2, 5, 2) * 3], epoch
+
+    def decorate(f):
+        return janus.function(f, measure=False)
+
+    want, _ = main(lambda f: f)
+    got, epoch = main(decorate)
+    for a, b in zip(want, got):
+        assert a == b or [x[1:] for x in a[0]] == [x[1:] for x in b[0]] and [x[0] for x in a[0]] == pytest.approx([x[0] for x in b[0]])
+    assert epoch.stats()["op_share"] > 0.5, janus.explain(epoch)
