@@ -272,6 +272,25 @@ static void touch_attrs(jpy_shadow *s, jpy_twin *t) {
     Py_DECREF(attrs);
 }
 
+/* Whether it is put into a dict without code of the program's. */
+static bool is_quiet_key(const PyObject *key) {
+    return (is_atom(key) && !PyTuple_Check(key)) ||
+           (Py_TYPE(key)->tp_hash == PyBaseObject_Type.tp_hash &&
+            Py_TYPE(key)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+}
+
+/* In the order of its own items, which is what is compared: PyDict_Copy goes by __iter__ and keys()
+ * of a subclass that has its own, an OrderedDict's or the program's. */
+static PyObject *copy_of_dict(PyObject *o) {
+    if (Py_TYPE(o)->tp_iter == PyDict_Type.tp_iter)
+        return PyDict_Copy(o);
+    PyObject *made = PyDict_New(), *key, *value;
+    for (Py_ssize_t i = 0; made && PyDict_Next(o, &i, &key, &value);)
+        if (!is_quiet_key(key) || PyDict_SetItem(made, key, value) < 0)
+            Py_CLEAR(made);
+    return made;
+}
+
 void jpy_shadow_touch(jpy_shadow *s, PyObject *o, const jpy_where *where) {
     if (!o || is_atom(o) || jpy_shadow_find(s, o))
         return;
@@ -293,7 +312,7 @@ void jpy_shadow_touch(jpy_shadow *s, PyObject *o, const jpy_where *where) {
     if (PyList_Check(o))
         t->items = PyList_GetSlice(o, 0, PyList_GET_SIZE(o));
     else if (PyDict_Check(o))
-        t->items = PyDict_Copy(o);
+        s->failed = !(t->items = copy_of_dict(o)) || s->failed;
     else if (PySet_Check(o))
         t->items = PySet_New(o);
     else if (PyCell_Check(o)) {

@@ -276,3 +276,39 @@ def test_equal_values_are_no_difference(program, make):
         program(items, want)
         assert repr(out) == repr(want)
     assert f.stats()["disproved"] == 0 and f.stats()["graph"] >= 4, janus.explain(f)
+
+
+DICTS = """
+import collections
+class Listed(dict):
+    asked = []
+    def __iter__(self):
+        self.asked.append("iter")
+        return iter(sorted(super().__iter__(), reverse=True))
+    def keys(self):
+        self.asked.append("keys")
+        return sorted(super().keys(), reverse=True)
+    def __getitem__(self, key):
+        self.asked.append(key)
+        return super().__getitem__(key)
+made = {make}
+if moved: made.move_to_end("a")
+def f(x):
+    {put}
+    return x * 2 + 1, made
+"""
+
+
+@pytest.mark.parametrize("put", ["pass", "made['c'] = x", "got = made.get('b')", "made.last = x"])
+@pytest.mark.parametrize("make, moved", [("collections.OrderedDict(a=1, b=2)", True), ("collections.OrderedDict(a=1, b=2)", False), ("Listed(a=1, b=2)", False)])
+def test_dicts_that_go_through_their_items_otherwise(make, moved, put):
+    seen = []
+    for options in (None, {"verify": "always", "measure": False}, {"measure": False}):
+        names = names_of(DICTS.format(make=make, put=put), moved=moved)
+        f = janus.function(names["f"], **options) if options else names["f"]
+        for i in range(4):
+            f(janus.ones(2) * i)
+        asked = list(names["Listed"].asked)  # by f alone
+        seen.append((asked, [(k, str(v)) for k, v in dict.items(names["made"])], list(names["made"])))
+        assert not options or not f.stats()["disproved"]
+    assert seen[0] == seen[1] == seen[2]

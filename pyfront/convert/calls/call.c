@@ -340,6 +340,8 @@ jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *
     fr->func_src = src;
     fr->code = PyFunction_GET_CODE(func);
     fr->globals = PyFunction_GET_GLOBALS(func);
+    if (!PyDict_CheckExact(fr->globals)) /* its __getitem__ finds names */
+        jcv_refuse(c, "a function whose globals are no plain dict");
     return enter(c, fr, args, NULL);
 }
 

@@ -64,7 +64,7 @@ static void finish_attrs(jcv *c, jcv_finishing *f) {
             continue; /* it leaves with its tensor */
         if (!a->src)
             jcv_refuse(c, "an attribute of an object made here is written");
-        bool global = PyDict_Check(a->object);
+        bool global = PyDict_CheckExact(a->object); /* those of a subclass are an instance */
         for (Py_ssize_t k = 0; a->name && !global && k < PyList_GET_SIZE(c->attr_names); k++)
             if (PyUnicode_Compare(PyList_GET_ITEM(c->attr_names, k), a->name) == 0 &&
                 !PyCell_Check(a->object))

@@ -75,7 +75,7 @@ static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
 static void first_in_loop(jcv *c, const jcv_attr *a) {
     if (!a->name)
         jcv_refuse(c, "a gradient is first written inside a loop");
-    if (PyDict_Check(a->object) || PyCell_Check(a->object))
+    if (PyDict_CheckExact(a->object) || PyCell_Check(a->object))
         jcv_make_live_var(c, a->object, a->name);
     jcv_make_live_attr(c, Py_TYPE(a->object), a->name);
 }
