@@ -134,6 +134,11 @@ static char *product_rows(const tile *w, uint32_t node, int i) {
     return w->g->product[node][i] + (size_t)(w->task - w->g->task) * bytes;
 }
 
+static bool is_apart(const tile *w, const jn_src *src) {
+    return src->kind == JN_SRC_INPUT && w->g->layout[src->index] == JN_ROWS_GATHER &&
+           w->v->direct[src->index];
+}
+
 static void collect(tile *w, uint32_t node) {
     const jn_vnode *vn = &w->v->nodes[node];
     for (int i = 0; i < 2; i++) {
@@ -142,7 +147,7 @@ static void collect(tile *w, uint32_t node) {
         size_t size = jn_dtype_size((janus_dtype)v->dtype);
         size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
         char *to = product_rows(w, node, i);
-        if (src->kind == JN_SRC_INPUT) {
+        if (is_apart(w, src)) {
             gather(w, src->index, to, bytes);
             continue;
         }
@@ -187,11 +192,6 @@ static janus_status sum_rows(tile *w, const jn_vnode *vn) {
     int64_t step;
     JN_TRY(jn_variant_summand(w->g->inst, w->v, vn, acc->shape, &step));
     return jn_acc_add(acc, w->part, src_data(w, &vn->n->in[1]), step, w->n);
-}
-
-static bool is_apart(const tile *w, const jn_src *src) {
-    return src->kind == JN_SRC_INPUT && w->g->layout[src->index] == JN_ROWS_GATHER &&
-           w->v->direct[src->index];
 }
 
 /* Whether a node that goes row by row takes rows of an input from where they lie: weights of
