@@ -2,6 +2,9 @@
 from janus.optim import adadelta as adadelta
 from janus.optim import adagrad as adagrad
 from janus.optim import adam as adam
+from janus.optim import lr_cycles as lr_cycles
+from janus.optim import lr_joined as lr_joined
+from janus.optim import lr_ramps as lr_ramps
 from janus.optim import lr_scheduler as lr_scheduler
 from janus.optim import optimizer as optimizer
 from janus.optim import rmsprop as rmsprop
