@@ -1,29 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers, the joining of examples into batches, and DataLoader, all in this process."""
+"""The joining of examples into batches, and DataLoader, all in this process."""
 from .. import _C
 from .._C import Tensor
 from .._tensor import as_tensor
-from .dataset import Subset
-
-
-class SequentialSampler:
-    """Every position once, in order."""
-
-    def __init__(self, data_source):
-        self.data_source = data_source
-
-    def __iter__(self):
-        return iter(range(len(self.data_source)))
-
-    def __len__(self):
-        return len(self.data_source)
-
-
-class RandomSampler(SequentialSampler):
-    """Every position once, in an order drawn from janus's generator."""
-
-    def __iter__(self):
-        return iter(_C.randperm(len(self.data_source)).tolist())
+from .dataset import IterableDataset, Subset
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
 def random_split(dataset, lengths):
@@ -83,41 +64,69 @@ def _pinned(batch):
 
 
 class DataLoader:
-    """Batches of a dataset.  `num_workers` is accepted; nothing is forked."""
+    """Batches of a dataset.  `num_workers` and what belongs to workers are accepted; nothing is forked."""
 
-    def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, num_workers=0, collate_fn=None,
-                 pin_memory=False, drop_last=False):
+    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
+                 collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
+                 multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False):
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+                if value is not None:
+                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                                     f"{name}={value}")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
-        if batch_size is not None and batch_size < 1:
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+                                 "drop_last")
+            batch_size, drop_last = None, False
+        elif batch_size is None:
+            if drop_last:
+                raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        elif batch_size < 1:
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        if sampler is None and not iterable:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is None and batch_size is not None and not iterable:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
         self.batch_size = batch_size
-        self.sampler = sampler or (RandomSampler if shuffle else SequentialSampler)(dataset)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
         self.num_workers = num_workers
-        self.collate_fn = collate_fn or (default_collate if batch_size is not None else lambda example: example)
+        in_batches = batch_size is not None or batch_sampler is not None
+        self.collate_fn = collate_fn or (default_collate if in_batches else lambda example: example)
         self.pin_memory = pin_memory
         self.drop_last = drop_last
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
 
     def __iter__(self):
         return map(_pinned, self._batches()) if self.pin_memory else self._batches()
 
     def _batches(self):
-        if self.batch_size is None:
+        if isinstance(self.dataset, IterableDataset):
+            examples = iter(self.dataset)
+            batches = examples if self.batch_size is None else BatchSampler(examples, self.batch_size, self.drop_last)
+            for batch in batches:
+                yield self.collate_fn(batch)
+        elif self.batch_sampler is None:
             for index in self.sampler:
                 yield self.collate_fn(self.dataset[index])
-            return
-        batch = []
-        for index in self.sampler:
-            batch.append(self.dataset[index])
-            if len(batch) == self.batch_size:
-                yield self.collate_fn(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.collate_fn(batch)
+        else:
+            for indices in self.batch_sampler:
+                yield self.collate_fn([self.dataset[index] for index in indices])
 
     def __len__(self):
-        count = len(self.sampler)
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        count = len(self.dataset)
         if self.batch_size is None:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
