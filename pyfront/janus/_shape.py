@@ -39,8 +39,9 @@ def movedim(input, source, destination):
     if not input.ndim:
         return input
     order = [d for d in range(input.ndim) if d not in source]
-    for to, where in sorted(zip(destination, source)):
-        order.insert(to, where)
+    moved = dict(zip(destination, source))
+    for to in sorted(destination):
+        order.insert(to, moved[to])
     return input.permute(order)
 
 

@@ -177,7 +177,7 @@ def attributes(cls):
         for t in targets:
             if isinstance(t, ast.Attribute) and ast.unparse(t.value) == "self" and not t.attr.startswith("_"):
                 default = rows[t.attr].default if t.attr in rows else inspect.Parameter.empty
-                found[t.attr] = TYPES.get((cls.__name__, "self." + t.attr)) or TYPES.get(("self", t.attr)) or \
+                found[t.attr] = TYPES.get((cls.__name__ + ".self", t.attr)) or TYPES.get(("self", t.attr)) or \
                     type_of("__init__", t.attr, default, cls.__name__)
     return found
 
