@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cases_index
 import cases_math
+import cases_names
 import cases_nn
 import cases_object
 import cases_shape
@@ -19,7 +20,7 @@ FILE, DELIBERATE = HERE / "expected.xz", HERE / "deliberate.txt"
 def cases():
     """Every case, in a fixed order."""
     collected = Cases()
-    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object):
+    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names):
         part.collect(collected)
     return collected.all
 

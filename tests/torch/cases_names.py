@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases: functions made of other ops."""
+from inputs import drawn
+
+# x is float or integers; y is x's partner, a number of rows of its own.
+SHAPES = ("T.moveaxis(x, 0, -1)", "T.swapdims(x, 0, -1)", "x.ravel()", "x.t().ravel()", "x[..., ::2].ravel()", "x.fliplr()", "x.flipud()",
+          "T.rot90(x)", "x.rot90(2)", "x.rot90(3, (1, 0))", "x.rot90(-4)", "x.rot90(1, (0, 2))", "x.rot90(1, (0, 0))",
+          "x.tensor_split(2)", "x.tensor_split(3, -1)", "x.tensor_split(0)", "x.tensor_split((1, 9))", "x.tensor_split((2, 1))",
+          "x.tensor_split(T.tensor([1]))", "x.hsplit(2)", "x.hsplit((1,))", "x.vsplit(2)", "x.dsplit(2)", "x.hsplit(0)",
+          "T.atleast_1d(x)", "T.atleast_2d(x)", "T.atleast_3d(x)", "T.atleast_3d(x, x)", "T.column_stack((x, x))",
+          "T.row_stack((x, x))", "T.dstack((x, x))", "T.concatenate((x, x))", "T.concatenate((x, x), -1)", "T.cartesian_prod(x, x)",
+          "T.block_diag(x)", "T.block_diag(x, x)", "T.column_stack(())", "T.tensordot(x, x, 0)", "T.tensordot(x, x, ([0], [0]))",
+          "T.tensordot(x, x, ([-1], [-1]))", "T.tensordot(x, x)", "T.tensordot(x, x, -1)", "T.kron(x, x)", "x.trace()", "x.diag_embed()",
+          "x.diag_embed(1)", "x.diag_embed(-2, 0, 1)", "x.diag_embed(0, 1, 0)", "x.diag_embed(0, 1, 1)", "x.diagflat()", "x.diagflat(-1)",
+          "T.argwhere(x)", "x.diff()", "x.diff(2, 0)", "x.diff(0)", "x.diff(9)", "x.diff(-1)", "x.diff(1, -1, x, x)")
+ALONE = ("T.triu_indices(3, 4)", "T.triu_indices(4, 3, 1)", "T.triu_indices(0, 3)", "T.triu_indices(-1, 3)", "T.tril_indices(3, 4, -1)",
+         "T.tril_indices(2, 2, 9)", "T.tril_indices(2, 2, dtype=T.int32)", "T.block_diag()")
+LIMITS = ("bits", "max", "min", "dtype")
+
+
+def collect(c):
+    """Adds them all."""
+    for source in SHAPES:
+        for shape in ((2, 4), (4,), (), (0, 2), (2, 2, 2)):
+            c.add(source, drawn("x", shape))
+            c.add(source, drawn("x", shape, "int64"))
+    for p in ("0.", "1", "2.", "3.", ".5", "-1."):
+        for shapes in (((3, 2), (4, 2)), ((2, 3, 2), (4, 2)), ((3, 2), (4, 3)), ((2,), (4, 2)), ((0, 2), (3, 2)), ((3, 0), (2, 0)),
+                       ((30, 2), (4, 2))):
+            c.add(f"T.cdist(x, y, {p})", drawn("x", shapes[0]), drawn("y", shapes[1]), tolerance=16.0)
+    c.add("T.cdist(x, x)", drawn("x", (4, 2)))
+    for source in ALONE:
+        c.add(source)
+    for dtype in ("float16", "bfloat16", "float32", "float64", "int64"):
+        for what in LIMITS + ("eps", "tiny", "smallest_normal", "resolution"):
+            c.add(f"T.finfo(T.{dtype}).{what}")
+    for dtype in ("uint8", "int32", "int64", "float32"):
+        for what in LIMITS:
+            c.add(f"T.iinfo(T.{dtype}).{what}")
+    c.add("str(T.finfo(T.float16))")
+    c.add("T.finfo().max")
