@@ -11,8 +11,26 @@
 #include "graph/base/status.h"
 #include "ops/services.h"
 
+/* How many results of a node a kernel has to write: the last ones may leave the segment nowhere,
+ * and no node of it may read them. */
+static uint16_t n_read(const jn_maker *m, const jn_segnode *n) {
+    const jn_segment *seg = m->inst->seg;
+    uint32_t most = n->n_out;
+    while (most > 1 && m->inst->values[n->value[most - 1]].output < 0)
+        most--;
+    for (uint32_t i = 0; most < n->n_out && i < seg->n_nodes; i++)
+        for (uint32_t k = 0; k < seg->nodes[i].n_in; k++) {
+            const jn_src *src = &seg->nodes[i].in[k];
+            if (src->kind == JN_SRC_NODE && &seg->nodes[src->index] == n && src->index_out >= most)
+                most = src->index_out + 1;
+        }
+    return (uint16_t)most;
+}
+
 static janus_status select_kernel(const jn_maker *m, jn_vnode *vn) {
     jn_sig sig = {vn->op, vn->in, vn->out, vn->n_in, vn->n_out, vn->attrs};
+    if (vn->n && vn->op == vn->n->op && vn->n_out > 1 && jn_computes_here(m->v->on))
+        sig.n_out = n_read(m, vn->n);
     return m->v->on->select(m->v->dev, &sig, &vn->kernel, &vn->workspace);
 }
 

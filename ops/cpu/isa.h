@@ -127,7 +127,8 @@ typedef struct jn_isa_table {
                        int64_t *index);
     void (*mean_row[2])(const void *plane, jn_window k, int64_t stride, int64_t n, void *y,
                         double count);
-    /* The same of windows of 2 x 2, two apart, of a plane: `rows` of n, all inside; w < 2^31. */
+    /* The same of windows of 2 x 2, two apart, of a plane: `rows` of n, all inside; w < 2^31.
+     * index NULL: only the largest. */
     void (*max_2x2)(const float *plane, int64_t w, int64_t rows, int64_t n, float *y,
                     int64_t *index);
     /* Words of `blocks` counters from {counter, high} on: see ops/rng.h. */

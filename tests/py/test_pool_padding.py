@@ -101,3 +101,27 @@ def test_windows_of_two_by_two(rows):
             found.append((y.detach().double().numpy(), t.grad.double().numpy()))
         for a, b in zip(*found):
             assert np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a), np.signbit(b)), (rows, width)
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_graphs_that_read_no_indices(numerics):
+    """A graph whose pooling nobody goes backward through makes no indices: the same numbers, NaNs and ties among them."""
+    def f(x):
+        return F.max_pool2d(x * 1.0, 2) + 1.0
+
+    g = janus.function(f, numerics=numerics, measure=False, verify="never")
+    for h, w in itertools.product((2, 3, 5, 8), (2, 3, 7, 8, 9, 10, 17, 20, 34)):
+        x = janus.randn(2, 3, h, w)
+        x.view(-1)[::7] = float("nan")
+        x.view(-1)[3::5] = x.view(-1)[2]
+        with janus.no_grad():
+            for _ in range(3):
+                got = g(x)
+            assert repr(got.tolist()) == repr(f(x).tolist()), (h, w)
+    assert g.stats()["graph"]
+    x = janus.randn(2, 3, 8, 8).requires_grad_()
+    for h in (f, g, g, g):
+        x.grad = None
+        h(x).sum().backward()
+        want = x.grad.tolist() if h is f else want
+        assert x.grad.tolist() == want

@@ -33,7 +33,8 @@
             m = t ? d : m;                                                                         \
             at = t ? w + 1 : at;                                                                   \
             y[j] = m;                                                                              \
-            index[j] = first + j * stride + at;                                                    \
+            if (index)                                                                             \
+                index[j] = first + j * stride + at;                                                \
         }                                                                                          \
     }                                                                                              \
     static inline __attribute__((always_inline)) void max_tap_##T(                                 \
@@ -118,7 +119,8 @@ MAX_ROWS(double)
  * vectorises, are taken two at a time. */
 #ifdef __AVX2__
 /* Eight windows: four over a[0] and b[0], whose first element has index at[0], and four over a[1]
- * and b[1].  Halves of the shuffled registers change places at the end, once for all. */
+ * and b[1].  Halves of the shuffled registers change places at the end, once for all. index NULL:
+ * only the largest. */
 static inline __attribute__((always_inline)) void
 max_8(const float *const *a, int64_t w, const int64_t *at, float *y, int64_t *index) {
     __m256 a0 = _mm256_loadu_ps(a[0]), a1 = _mm256_loadu_ps(a[1]);
@@ -131,10 +133,14 @@ max_8(const float *const *a, int64_t w, const int64_t *at, float *y, int64_t *in
         __m256 t = _mm256_or_ps(_mm256_cmp_ps(tap[i], m, _CMP_GT_OQ),
                                 _mm256_cmp_ps(tap[i], tap[i], _CMP_UNORD_Q));
         m = _mm256_blendv_ps(m, tap[i], t);
+        if (!index)
+            continue;
         from = _mm256_blendv_ps(from, _mm256_castsi256_ps(_mm256_set1_epi32(off[i])), t);
     }
-    __m256i in_order = _mm256_permute4x64_epi64(_mm256_castps_si256(from), 0xd8);
     _mm256_storeu_ps(y, _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(m), 0xd8)));
+    if (!index)
+        return;
+    __m256i in_order = _mm256_permute4x64_epi64(_mm256_castps_si256(from), 0xd8);
     __m256i step = _mm256_setr_epi64x(0, 2, 4, 6);
     __m256i i0 = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(in_order));
     __m256i i1 = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(in_order, 1));
@@ -145,23 +151,32 @@ max_8(const float *const *a, int64_t w, const int64_t *at, float *y, int64_t *in
 }
 #endif
 
-static void max_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t *index) {
+static inline __attribute__((always_inline)) void
+max_of_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t *index) {
     int64_t i = 0;
 #ifdef __AVX2__
     if (n == 4)
         for (; i + 2 <= rows; i += 2)
             max_8((const float *const[]){x + 2 * i * w, x + 2 * (i + 1) * w}, w,
-                  (const int64_t[]){2 * i * w, 2 * (i + 1) * w}, y + i * 4, index + i * 4);
+                  (const int64_t[]){2 * i * w, 2 * (i + 1) * w}, y + i * 4,
+                  index ? index + i * 4 : NULL);
     for (; n >= 8 && i < rows; i++)
         for (int64_t done = 0; done < n; done += 8) {
             int64_t j = done + 8 <= n ? done : n - 8; /* the last ones may be done twice */
             int64_t at = 2 * i * w + 2 * j;
             max_8((const float *const[]){x + at, x + at + 8}, w, (const int64_t[]){at, at + 8},
-                  y + i * n + j, index + i * n + j);
+                  y + i * n + j, index ? index + i * n + j : NULL);
         }
 #endif
     for (; i < rows; i++)
-        max_2x2_float(x + 2 * i * w, w, 2 * i * w, 2, n, y + i * n, index + i * n);
+        max_2x2_float(x + 2 * i * w, w, 2 * i * w, 2, n, y + i * n, index ? index + i * n : NULL);
+}
+
+static void max_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t *index) {
+    if (index)
+        max_of_2x2(x, w, rows, n, y, index);
+    else
+        max_of_2x2(x, w, rows, n, y, NULL);
 }
 
 void JN_ISA_FN(jn_isa_fill_pool)(jn_isa_table *t) {

@@ -22,6 +22,7 @@ typedef struct pool {
     int64_t h, w, oh, ow;
     int64_t kernel[2], stride[2], padding[2], dilation[2];
     bool count_padding;
+    bool alone; /* nobody reads the indices */
 } pool;
 
 /* First tap inside, and one past the last tap inside. */
@@ -180,7 +181,8 @@ static void planes_range(void *arg, int64_t begin, int64_t end) {
         char *y = (char *)k->out[0].data + (size_t)(n * p->oh * p->ow) * size;
         int64_t *index = max ? (int64_t *)k->out[1].data + n * p->oh * p->ow : NULL;
         if (usual) {
-            jn_isa.max_2x2((const float *)x, p->w, p->oh, p->ow, (float *)y, index);
+            jn_isa.max_2x2((const float *)x, p->w, p->oh, p->ow, (float *)y,
+                           p->alone ? NULL : index);
             continue;
         }
         for (int64_t i = 0; i < p->oh; i++) {
@@ -222,13 +224,17 @@ static void run_planes(const jn_kargs *k, pool *p, jn_range_fn body) {
     k->par->run(k->par, d[0] * d[1], GRAIN / (p->oh * p->ow + 1) + 1, body, p);
 }
 
-static void max_pool2d(const jn_kargs *k) {
+static void largest(const jn_kargs *k, bool alone) {
     const janus_max_pool2d_attrs *a = k->attrs;
     pool p = pool_of(k, &k->in[0], &k->out[0], a->kernel, a->stride, a->padding);
+    p.alone = alone;
     for (int i = 0; i < 2; i++)
         p.dilation[i] = a->dilation.data[i];
     run_planes(k, &p, planes_range);
 }
+
+static void max_pool2d(const jn_kargs *k) { largest(k, false); }
+static void max_pool2d_alone(const jn_kargs *k) { largest(k, true); }
 
 static void avg_pool2d(const jn_kargs *k) {
     const janus_avg_pool2d_attrs *a = k->attrs;
@@ -308,9 +314,13 @@ static void max_pool2d_gather(const jn_kargs *k) { run_at_index(k, &k->in[0], tr
         (void)sig;                                                                                 \
         return name;                                                                               \
     }
-SELECT(max_pool2d)
 SELECT(avg_pool2d)
 SELECT(avg_pool2d_grad)
+
+/* A signature has the results that somebody reads. */
+jn_kernel_fn jn_cpu_max_pool2d(const jn_sig *sig) {
+    return sig->n_out == 1 ? max_pool2d_alone : max_pool2d;
+}
 
 /* max_pool2d gives indices of i64; others are no one's. */
 #define SELECT_I64(name)                                                                           \
