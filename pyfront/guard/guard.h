@@ -286,9 +286,12 @@ static inline PyObject *jpy_generic_attr(PyObject *o, PyObject *name) {
 /* The attribute of an object itself (not of its type) read in that way; borrowed, or NULL without
  * an exception. */
 PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t offset);
+/* Whether `d` is a place in all objects of the type: a member of it or of one of its bases.  That
+ * of another class raises where it is read or written. */
+bool jpy_is_member(PyTypeObject *type, PyObject *d);
 /* The way to read attributes of objects whose type has `d` (NULL: nothing) under their name; false:
  * they are made by a descriptor. */
-bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset);
+bool jpy_attr_way(PyTypeObject *type, PyObject *d, jpy_attr_how *how, Py_ssize_t *offset);
 
 /* Attribute as object.__getattribute__ finds it without running Python code; new reference or NULL
  * without exception. */

@@ -156,7 +156,11 @@ static bool plain_class_method(PyObject *d) {
     return yes;
 }
 
-bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset) {
+bool jpy_is_member(PyTypeObject *type, PyObject *d) {
+    return d && Py_IS_TYPE(d, &PyMemberDescr_Type) && PyType_IsSubtype(type, PyDescr_TYPE(d));
+}
+
+bool jpy_attr_way(PyTypeObject *type, PyObject *d, jpy_attr_how *how, Py_ssize_t *offset) {
     *how = JPY_ATTR_PLAIN;
     *offset = 0;
     if (!d)
@@ -165,6 +169,8 @@ bool jpy_attr_way(PyObject *d, jpy_attr_how *how, Py_ssize_t *offset) {
     if (t == &PyFunction_Type || t == &PyMethodDescr_Type || t == &PyClassMethodDescr_Type ||
         t == &PyWrapperDescr_Type || t == jpy.function_type || plain_class_method(d))
         return true;
+    if (t == &PyMemberDescr_Type && !jpy_is_member(type, d))
+        return false;
     if (t == &PyMemberDescr_Type) {
         const PyMemberDef *m = ((PyMemberDescrObject *)d)->d_member;
         if (m->type == T_OBJECT_EX && !(m->flags & ~READONLY)) {
@@ -244,7 +250,7 @@ PyObject *jpy_plain_attr(PyObject *o, PyObject *name) {
     if (k->type != t || k->name != name || k->version != t->tp_version_tag || !k->version) {
         jpy_attr_how how;
         Py_ssize_t offset;
-        bool some = jpy_attr_way(_PyType_Lookup(t, name), &how, &offset);
+        bool some = jpy_attr_way(t, _PyType_Lookup(t, name), &how, &offset);
         *k = (struct known){t, name, t->tp_version_tag, some ? (int)how : MADE};
     }
     if (k->how == MADE)

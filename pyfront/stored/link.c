@@ -111,8 +111,8 @@ bool jpy_src_same_way(const jpy_src *s, PyObject *parent) {
         return true;
     if (s->how == JPY_ATTR_MODULE || s->how == JPY_ATTR_PLAIN)
         return s->offset == 0;
-    return jpy_attr_way(_PyType_Lookup(Py_TYPE(parent), s->key), &how, &offset) && how == s->how &&
-           offset == s->offset;
+    return jpy_attr_way(Py_TYPE(parent), _PyType_Lookup(Py_TYPE(parent), s->key), &how, &offset) &&
+           how == s->how && offset == s->offset;
 }
 
 static int take_source(jpy_building *b, PyObject *t, const jpy_call *call, PyObject **slots) {

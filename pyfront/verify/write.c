@@ -31,7 +31,7 @@ static int set_attr(jpy_shadow *s, PyObject *o, PyObject *key, PyObject *v) {
                    ? 0
                    : PyList_Append(t->items, v);
     PyObject *d = _PyType_Lookup(Py_TYPE(o), key);
-    PyObject **into = d && Py_TYPE(d) == &PyMemberDescr_Type ? &t->members : &t->attrs;
+    PyObject **into = jpy_is_member(Py_TYPE(o), d) ? &t->members : &t->attrs;
     if (!*into && !(*into = PyDict_New()))
         return -1;
     return set_or_delete(*into, key, v);

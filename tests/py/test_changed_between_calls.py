@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs at random over attributes of a small tree of classes, while what these attributes are changes between the calls: numbers, tensors,
 properties, descriptors of both kinds, special methods for attributes on any class, the metaclass included, classes of instances, bases."""
+import itertools
 import random
 
 import pytest
@@ -114,7 +115,7 @@ def outcomes(text, changes, options):
 @pytest.mark.parametrize("options", [{"verify": "never"}, {}], ids=str)
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 def test_as_undecorated(options):
-    wrong, graphs, seeds = [], 0, share(range(32))
+    wrong, graphs, seeds = [], 0, share(range(66))
     for seed in seeds:
         r = random.Random(seed)
         text = program(r)
@@ -124,4 +125,50 @@ def test_as_undecorated(options):
         graphs += graph
         wrong += [(seed, i, a, b) for i, (a, b) in enumerate(zip(want, got)) if a != b][:1]
     assert not wrong, f"{len(wrong)}: {wrong[0]}"
-    assert graphs > len(seeds) // 5, graphs
+    assert graphs > len(seeds) // 6, graphs
+
+
+MEMBERS = """
+class Slot: __slots__ = ("s", "t")
+class Own(Slot): __slots__ = ("u",)
+class Leaf: pass
+class Tree(Leaf): __slots__ = ("v",)
+class Alias(Slot): r = Slot.s
+Leaf.b = Slot.s
+Tree.d = Own.u
+log = []
+def f(x, o):
+    for name in ("b", "d", "r", "s", "u", "v"):
+        try:
+            x = x + getattr(o, name)
+        except (AttributeError, TypeError) as e:
+            log.append(str(e))
+        try:
+            setattr(o, name, 3)
+        except (AttributeError, TypeError) as e:
+            log.append(str(e))
+    return x
+def {name}(x, o):
+    try:
+        {does}
+    except (AttributeError, TypeError) as e:
+        log.append(str(e))
+    return x
+"""
+
+
+@pytest.mark.parametrize("of", ["Leaf", "Tree", "Own", "Alias"])
+def test_members_of_other_classes(of):
+    """A member of a class (what `__slots__` makes) is a place in its own objects: under a name of another class it raises."""
+    for name, does in itertools.product("bdrsuv", ("x = x + o.{n}", "o.{n} = x * 2", "o.{n} = 3\n        x = x + o.{n}", "del o.{n}")):
+        text = MEMBERS.replace("{name}", "g").replace("{does}", does.replace("{n}", name))
+        seen = []
+        for options in (None, {"verify": "never", "measure": False}, {"measure": False}):
+            names = names_of(text, janus=janus)
+            f, g = (janus.function(names[n], **options) if options else names[n] for n in "fg")
+            got = []
+            for i in range(6):
+                o = names[of]()
+                got.append([shown(h(janus.ones(2) * i, o)) for h in (g, f, g)] + [shown(getattr(o, "__dict__", {}))])
+            seen.append((got, names["log"]))
+        assert seen[0] == seen[1] == seen[2], text

@@ -218,7 +218,7 @@ static jcv_live *attr_to_write(jcv *c, PyTypeObject *t, PyObject *name) {
     if (!l)
         jcv_make_live_attr(c, t, name);
     PyObject *d = jcv_lookup_kind(c, t, name);
-    bool member = d && Py_TYPE(d) == &PyMemberDescr_Type;
+    bool member = jpy_is_member(t, d);
     if ((d && Py_TYPE(d)->tp_descr_set && !member) || (!member && !t->tp_dictoffset))
         jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
     return l;

@@ -49,7 +49,7 @@ static PyObject *attributes(PyObject *o) {
         PyObject *name, *member;
         Py_ssize_t pos = 0;
         while (in && PyDict_Next(in, &pos, &name, &member)) {
-            PyObject *v = Py_IS_TYPE(member, &PyMemberDescr_Type) ? jpy_plain_attr(o, name) : NULL;
+            PyObject *v = jpy_is_member(t, member) ? jpy_plain_attr(o, name) : NULL;
             if (v && PyDict_SetItem(d, name, v) < 0)
                 PyErr_Clear();
             Py_XDECREF(v);

@@ -164,7 +164,7 @@ static jcv_av *own_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
     PyObject *d = jcv_lookup_kind(c, t, name);
     jpy_attr_how how;
     Py_ssize_t offset;
-    if (!jpy_attr_way(d, &how, &offset))
+    if (!jpy_attr_way(t, d, &how, &offset))
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0);
     if (!s)
@@ -221,7 +221,7 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyObject *d = jcv_lookup_kind(c, t, name);
     jpy_attr_how how;
     Py_ssize_t offset;
-    bool some = jpy_attr_way(d, &how, &offset);
+    bool some = jpy_attr_way(t, d, &how, &offset);
     jpy_src *parent = src_of(c, o);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
@@ -447,7 +447,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_call(c, jcv_py(c, set, NULL), &args);
         return;
     }
-    if (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type)
+    if (d && Py_TYPE(d)->tp_descr_set && !jpy_is_member(t, d))
         jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
     if (fresh && !t->tp_dictoffset && !(d && Py_TYPE(d)->tp_descr_set))
         jcv_refuse(c, "%s has no place for the attribute %s", t->tp_name, PyUnicode_AsUTF8(name));

@@ -30,7 +30,7 @@ static found find(jcv *c, PyTypeObject *t, PyObject *name, PyObject **out) {
         return F_MADE;
     if (d && PyFunction_Check(d))
         return F_FUNCTION;
-    return jpy_attr_way(d, &how, &offset) ? F_OWN : F_MADE;
+    return jpy_attr_way(t, d, &how, &offset) ? F_OWN : F_MADE;
 }
 
 /* The methods of the types, those with the same function together. */
@@ -212,8 +212,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     }
     if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
         return jcv_py(c, (PyObject *)t, NULL);
-    if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) &&
-        Py_TYPE(d) != &PyMemberDescr_Type)
+    if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) && !jpy_is_member(t, d))
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
     return jcv_own_attr_of(c, o, name, jcv_live_attr(c, t, name));
 }

@@ -298,7 +298,7 @@ static void init_dataclass(jcv *c, jcv_av *o, PyObject *fields, const jcv_args *
         Py_XDECREF(kw_only);
         Py_XDECREF(kind_name);
         PyObject *d = jcv_lookup(c, Py_TYPE(o->py), name);
-        if (!plain || (d && Py_TYPE(d)->tp_descr_set && Py_TYPE(d) != &PyMemberDescr_Type))
+        if (!plain || (d && Py_TYPE(d)->tp_descr_set && !jpy_is_member(Py_TYPE(o->py), d)))
             jcv_refuse(c, "a dataclass with class or init variables, or descriptors");
         jcv_av *v = NULL;
         if (in == Py_True && !kw && at < args->n_pos)

@@ -47,7 +47,7 @@ static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
     jpy_attr_how how;
     Py_ssize_t offset;
     bool has_dict = r->proxy && ((jpy_tensor *)r->proxy)->dict;
-    if (!r->proxy || !t->src || (d && !has_dict) || !jpy_attr_way(d, &how, &offset))
+    if (!r->proxy || !t->src || (d && !has_dict) || !jpy_attr_way(Py_TYPE(t->py), d, &how, &offset))
         return NULL;
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, t->src, NULL, name, 0);
     if (!s)
