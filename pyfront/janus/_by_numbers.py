@@ -12,9 +12,13 @@ from . import _C
 from ._shape import wrap_dim
 
 
-def arange(start, end=None, step=1, **options):
-    if end is None:
-        return _C._arange(0, 1, start, **options)
+def arange(*bounds, start=None, end=None, step=None, **options):
+    if len(bounds) == 1 and start is None and end is None and step is None:
+        return _C._arange(0, 1, bounds[0], **options)
+    assert not bounds or start is None
+    start, end, step = (*bounds, *(start, end, step)[len(bounds):])
+    assert end is not None and (step is None or start is not None)
+    start, step = 0 if start is None else start, 1 if step is None else step
     if isinstance(start + end + step, float):
         n = math.ceil((end - start) / step)
     elif step > 0:
@@ -34,6 +38,7 @@ def roll(input, shifts, dims=None):
     assert dims is not None
     if isinstance(dims, int):
         shifts, dims = (shifts,), (dims,)
+    assert len(shifts) == len(dims)
     for shift, dim in zip(shifts, dims):
         dim = wrap_dim(dim, input.ndim)
         size = input.shape[dim]
