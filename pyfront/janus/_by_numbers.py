@@ -49,7 +49,8 @@ def roll(input, shifts, dims=None):
 def topk(input, k, dim=-1, largest=True, sorted=True):
     dim = wrap_dim(dim, input.ndim)
     values, indices = input.sort(dim, largest)
-    return _C._returned(values.narrow(dim, 0, k), indices.narrow(dim, 0, k))
+    first = _C.arange(k)
+    return _C._returned(values.index_select(dim, first), indices.index_select(dim, first))
 
 
 def _places(input):

@@ -192,6 +192,16 @@ def test_size_in_op(kind, name, numerics):
             assert decorated.stats()["conversions"] <= 3 and decorated.stats()["graph"] >= 24, janus.explain(decorated)
 
 
+@pytest.mark.parametrize("name", ["topk", "roll", "roll twice", "tril", "arange from", "arange down", "linspace", "last", "repeat", "pad"])
+def test_layout(name):
+    """What leaves as it is has the strides, and the memory of its own, that the op's result has."""
+    decorated = janus.function(lambda x: WHOLE[name](x, x.shape[1]), measure=False)
+    for n in (20, 25, 30, 22, 14, 31, 10, 40, 21, 33):
+        for x in (janus.randint(0, 9, (2, n)), janus.randint(0, 9, (n, 2)).t(), janus.randint(0, 9, (2, 2 * n))[:, ::2]):
+            want, got = WHOLE[name](x, n), decorated(x)
+            assert (want.tolist(), want.stride(), want.storage_offset()) == (got.tolist(), got.stride(), got.storage_offset()), n
+
+
 @pytest.mark.parametrize("name,program", [
     ("class that is none", lambda x, n: F.one_hot(x, n - 4)),
     ("class that is none, ignored", lambda x, n: F.cross_entropy(LOGITS[:, :5], x[:, 0] * 0 - 100, ignore_index=n)),
