@@ -405,6 +405,18 @@ static jcv_val *type_alone(jcv *c, const jn_type *type) {
     return n ? &n->out[0] : NULL;
 }
 
+/* A number as the op's row takes it: kernels read a whole one where the row says float, a graph's
+ * types have to agree. */
+static jcv_val *number(jcv *c, const jn_op *op, unsigned i, const jn_eager_arg *in) {
+    bool real = false;
+    for (unsigned k = 0; k <= i && op->operands[k].accept != JN_ACCEPT_END; k++)
+        real = k == i && op->operands[k].accept == JN_ACCEPT_SCALAR &&
+               op->operands[k].dtype_class == JANUS_KIND_FLOAT;
+    if (!real || in->kind == JANUS_KIND_FLOAT)
+        return jcv_scalar_const(c, (janus_kind)in->kind, in->s);
+    return jcv_scalar_const(c, JANUS_KIND_FLOAT, (janus_scalar){.f = (double)in->s.i});
+}
+
 /* ends: what is written is no function of what was there. */
 static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
                            const void *attrs, janus_tensor **out, unsigned n_out,
@@ -452,7 +464,7 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
             }
             vals[i] = tagged(c, in[i].kind, in[i].s);
             if (!vals[i])
-                vals[i] = jcv_scalar_const(c, (janus_kind)in[i].kind, in[i].s);
+                vals[i] = number(c, op, i, &in[i]);
         }
     }
     for (unsigned i = 0; i < n_in && st == JANUS_OK && c->image; i++) {
