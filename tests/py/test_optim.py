@@ -84,7 +84,72 @@ def adadelta(lr=1.0, rho=0.9, eps=1e-6, decay=0.0):
     return update
 
 
+def adamax(lr=2e-3, b1=0.9, b2=0.999, eps=1e-8, decay=0.0):
+    def update(p, g, s, t):
+        g = g + decay * p
+        s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+        s["u"] = np.maximum(b2 * s.get("u", 0), np.abs(g) + eps)
+        return p - lr / (1 - b1 ** t) * s["m"] / s["u"]
+    return update
+
+
+def nadam(lr=2e-3, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, slower=4e-3, decoupled=False):
+    def update(p, g, s, t):
+        p, g = (p * (1 - lr * decay), g) if decoupled else (p, g + decay * p)
+        now, ahead = (b1 * (1 - 0.5 * 0.96 ** (k * slower)) for k in (t, t + 1))
+        s["product"] = np.float32(s.get("product", np.float32(1)) * np.float32(now))  # PyTorch keeps it in f32
+        so_far = float(s["product"])
+        s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+        s["v"] = b2 * s.get("v", 0) + (1 - b2) * g * g
+        root = np.sqrt(s["v"] / (1 - b2 ** t)) + eps
+        return p - lr * (1 - now) / (1 - so_far) * g / root - lr * ahead / (1 - so_far * ahead) * s["m"] / root
+    return update
+
+
+def radam(lr=1e-3, b1=0.9, b2=0.999, eps=1e-8, decay=0.0, decoupled=False):
+    def update(p, g, s, t):
+        p, g = (p * (1 - lr * decay), g) if decoupled else (p, g + decay * p)
+        s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+        s["v"] = b2 * s.get("v", 0) + (1 - b2) * g * g
+        most = 2 / (1 - b2) - 1
+        rho = most - 2 * t * b2 ** t / (1 - b2 ** t)
+        by = 1.0
+        if rho > 5:
+            by = math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) * math.sqrt(1 - b2 ** t) / (np.sqrt(s["v"]) + eps)
+        return p - lr * by * s["m"] / (1 - b1 ** t)
+    return update
+
+
+def rprop(lr=1e-2, shrinks=0.5, grows=1.2, least=1e-6, most=50.0):
+    def update(p, g, s, t):
+        turn = g * s.get("g", 0)
+        s["size"] = np.clip(s.get("size", lr) * np.where(turn > 0, grows, np.where(turn < 0, shrinks, 1)), least, most)
+        s["g"] = np.where(turn < 0, 0, g)
+        return p - np.sign(s["g"]) * s["size"]
+    return update
+
+
+def asgd(lr=1e-2, lambd=1e-4, alpha=0.75, decay=0.0):
+    def update(p, g, s, t):
+        eta = s.get("eta", np.float32(lr)).astype(float)  # PyTorch keeps it in f32
+        s["eta"] = np.float32(lr / (1 + lambd * lr * t) ** alpha)
+        return p * (1 - lambd * eta) - eta * (g + decay * p)
+    return update
+
+
 @pytest.mark.parametrize("make, update", [
+    (lambda p: optim.Adamax(p), adamax()),
+    (lambda p: optim.Adamax(p, lr=0.1, betas=(0.5, 0.6), eps=1e-4, weight_decay=0.3), adamax(0.1, 0.5, 0.6, 1e-4, 0.3)),
+    (lambda p: optim.NAdam(p), nadam()),
+    (lambda p: optim.NAdam(p, lr=0.1, betas=(0.5, 0.6), weight_decay=0.3, momentum_decay=0.5), nadam(0.1, 0.5, 0.6, decay=0.3, slower=0.5)),
+    (lambda p: optim.NAdam(p, lr=0.1, weight_decay=0.3, decoupled_weight_decay=True), nadam(0.1, decay=0.3, decoupled=True)),
+    (lambda p: optim.RAdam(p), radam()),
+    (lambda p: optim.RAdam(p, lr=0.1, betas=(0.5, 0.8), weight_decay=0.3), radam(0.1, 0.5, 0.8, decay=0.3)),
+    (lambda p: optim.RAdam(p, lr=0.1, weight_decay=0.3, decoupled_weight_decay=True), radam(0.1, decay=0.3, decoupled=True)),
+    (lambda p: optim.Rprop(p), rprop()),
+    (lambda p: optim.Rprop(p, lr=0.5, etas=(0.3, 1.5), step_sizes=(0.1, 0.6)), rprop(0.5, 0.3, 1.5, 0.1, 0.6)),
+    (lambda p: optim.ASGD(p), asgd()),
+    (lambda p: optim.ASGD(p, lr=0.1, lambd=0.2, alpha=0.5, weight_decay=0.1), asgd(0.1, 0.2, 0.5, 0.1)),
     (lambda p: optim.Adadelta(p), adadelta()),
     (lambda p: optim.Adadelta(p, lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.1), adadelta(0.5, 0.8, 1e-4, 0.1)),
     (lambda p: optim.SGD(p, lr=0.1), sgd()),
@@ -106,9 +171,25 @@ def test_update_rule(make, update):
     np.testing.assert_allclose(run(make), expected(update), rtol=1e-9, atol=1e-12)
 
 
+def test_mean_of_parameters():
+    """ASGD keeps the mean of what the parameters were from step `t0` on."""
+    param = Parameter(janus.tensor([1.0, -2.0]))
+    optimizer = optim.ASGD([param], lr=0.1, t0=2.0)
+    past = []
+    for _ in range(9):
+        optimizer.zero_grad()
+        (param * param).sum().backward()
+        optimizer.step()
+        past.append(param.tolist())
+    kept = optimizer.state[param]
+    np.testing.assert_allclose(kept["ax"].tolist(), np.mean(past[3:], 0), rtol=1e-5)
+    assert kept["mu"].item() == pytest.approx(1 / 7)
+
+
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p),
                                   lambda p: optim.Adagrad(p), lambda p: optim.RMSprop(p, momentum=0.5),
-                                  lambda p: optim.Adadelta(p)])
+                                  lambda p: optim.Adadelta(p), lambda p: optim.Adamax(p), lambda p: optim.NAdam(p, lr=0.1), lambda p: optim.RAdam(p),
+                                  lambda p: optim.Rprop(p), lambda p: optim.ASGD(p, t0=2.0)])
 def test_resumes_from_state_dict(make):
     a = Parameter(janus.ones(3))
     b = Parameter(janus.ones(3))

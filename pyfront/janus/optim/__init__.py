@@ -4,6 +4,7 @@ from . import lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad
 from .adam import Adam, AdamW
+from .adam_variants import Adamax, NAdam, RAdam
 from .optimizer import Optimizer
-from .rmsprop import RMSprop
-from .sgd import SGD
+from .rmsprop import RMSprop, Rprop
+from .sgd import ASGD, SGD

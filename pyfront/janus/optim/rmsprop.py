@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RMSprop: steps over the root of the running mean of squared gradients."""
+"""RMSprop: steps over the root of the running mean of squared gradients. Rprop: steps by the signs of gradients, for full batches."""
 from .. import _C
 from .optimizer import Optimizer, at_least_zero, run_closure
 
@@ -50,4 +50,38 @@ class RMSprop(Optimizer):
                         param.add_(velocity, alpha=-lr)
                     else:
                         param.addcdiv_(grad, root, value=-lr)
+        return loss
+
+
+class Rprop(Optimizer):
+    """Riedmiller and Braun (1993): each number has a step of its own, which grows while its gradient keeps its sign; where the sign
+    changes it shrinks, and that number stays."""
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), *, maximize=False):
+        at_least_zero(lr=lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
+
+    def step(self, closure=None):
+        loss = run_closure(closure)
+        with _C.no_grad():
+            for group in self.param_groups:
+                (shrinks, grows), (least, most) = group["etas"], group["step_sizes"]
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if group["maximize"]:
+                        grad = -grad
+                    state = self.state.get(param)
+                    if state is None:
+                        state = {"step": _C.zeros(()), "prev": _C.zeros_like(param), "step_size": _C.full_like(grad, group["lr"])}
+                        self.state[param] = state
+                    state["step"].add_(1.0)
+                    size, turn = state["step_size"], grad * state["prev"]
+                    size.mul_(_C.ones_like(size).masked_fill(turn > 0, grows).masked_fill(turn < 0, shrinks)).clamp_(least, most)
+                    grad = grad.masked_fill(turn < 0, 0.0)
+                    param.addcmul_(grad.sign(), size, value=-1)
+                    state["prev"].copy_(grad)
         return loss

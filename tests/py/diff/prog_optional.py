@@ -17,6 +17,11 @@ OPTIMIZERS = {
     "rmsprop": lambda p: janus.optim.RMSprop(p, lr=0.1, momentum=0.5, centered=True),
     "adagrad": lambda p: janus.optim.Adagrad(p, lr=0.1),
     "adadelta": lambda p: janus.optim.Adadelta(p),
+    "adamax": lambda p: janus.optim.Adamax(p, weight_decay=0.1),
+    "nadam": lambda p: janus.optim.NAdam(p, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": lambda p: janus.optim.RAdam(p, betas=(0.5, 0.8), maximize=True),
+    "rprop": lambda p: janus.optim.Rprop(p),
+    "asgd": lambda p: janus.optim.ASGD(p, lr=0.1, t0=2.0),
 }
 
 
