@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adadelta: steps of the size that past steps had, over the root of the mean of squared gradients."""
 from .. import _C
-from .optimizer import Optimizer, at_least_zero, run_closure
+from .optimizer import OneByOne, at_least_zero
 
 
-class Adadelta(Optimizer):
+class Adadelta(OneByOne):
     """Zeiler (2012)."""
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *, maximize=False):
@@ -14,28 +14,12 @@ class Adadelta(Optimizer):
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
                                   "maximize": maximize})
 
-    def step(self, closure=None):
-        loss = run_closure(closure)
-        with _C.no_grad():
-            for group in self.param_groups:
-                lr, rho, eps, weight_decay = group["lr"], group["rho"], group["eps"], group["weight_decay"]
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    state = self.state.get(param)
-                    if state is None:
-                        state = {"step": _C.zeros(()), "square_avg": _C.zeros_like(param),
-                                 "acc_delta": _C.zeros_like(param)}
-                        self.state[param] = state
-                    state["step"].add_(1.0)
-                    if group["maximize"]:
-                        grad = -grad
-                    if weight_decay != 0:
-                        grad = grad + param * weight_decay
-                    square, past = state["square_avg"], state["acc_delta"]
-                    square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-                    delta = (past + eps).sqrt() / (square + eps).sqrt() * grad
-                    past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-                    param.add_(delta, alpha=-lr)
-        return loss
+    def _start(self, group, param):
+        return {"step": _C.zeros(()), "square_avg": _C.zeros_like(param), "acc_delta": _C.zeros_like(param)}
+
+    def _update(self, group, param, grad, state):
+        rho, eps, square, past = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
+        square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = (past + eps).sqrt() / (square + eps).sqrt() * grad
+        past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        param.add_(delta, alpha=-group["lr"])

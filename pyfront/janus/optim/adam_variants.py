@@ -1,42 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adam by the largest gradient (Adamax), with Nesterov's momentum (NAdam), with a rectified first phase (RAdam)."""
 from .. import _C
-from .optimizer import Optimizer, at_least_zero, beta_pair, run_closure
+from .optimizer import OneByOne, at_least_zero, beta_pair
 
 
-class _Adaptive(Optimizer):
-    """What the three share: the loop over parameters, `maximize` and weight decay."""
+class _Adaptive(OneByOne):
+    """What the three share: the mean of gradients and that of their squares."""
 
-    def step(self, closure=None):
-        loss = run_closure(closure)
-        with _C.no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    state = self.state.get(param)
-                    if state is None:
-                        state = self._start(param)
-                        self.state[param] = state
-                    if group["maximize"]:
-                        grad = -grad
-                    decay = group["weight_decay"]
-                    if decay != 0:
-                        if group.get("decoupled_weight_decay", False):
-                            param.mul_(1 - group["lr"] * decay)
-                        else:
-                            grad = grad + param * decay
-                    self._update(group, param, grad, state, state["step"].add_(1.0).double())
-        return loss
-
-    def _start(self, param):
-        """The state of a parameter before its first step."""
+    def _start(self, group, param):
         return {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param), "exp_avg_sq": _C.zeros_like(param)}
-
-    def _update(self, group, param, grad, state, step):
-        """Changes a parameter and its state; `step` counts from 1."""
-        raise NotImplementedError
 
 
 class Adamax(_Adaptive):
@@ -47,11 +19,11 @@ class Adamax(_Adaptive):
         beta_pair(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
 
-    def _start(self, param):
+    def _start(self, group, param):
         return {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param), "exp_inf": _C.zeros_like(param)}
 
-    def _update(self, group, param, grad, state, step):
-        beta1, beta2 = group["betas"]
+    def _update(self, group, param, grad, state):
+        (beta1, beta2), step = group["betas"], state["step"].double()
         mean, largest = state["exp_avg"], state["exp_inf"]
         mean.mul_(beta1).add_(grad, alpha=1 - beta1)
         largest.copy_(_C.maximum(largest * beta2, grad.abs() + group["eps"]))
@@ -68,11 +40,11 @@ class NAdam(_Adaptive):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
                                   "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
 
-    def _start(self, param):
-        return {**super()._start(param), "mu_product": _C.ones((), device=param.device)}
+    def _start(self, group, param):
+        return {**super()._start(group, param), "mu_product": _C.ones((), device=param.device)}
 
-    def _update(self, group, param, grad, state, step):
-        (beta1, beta2), lr, decay = group["betas"], group["lr"], group["momentum_decay"]
+    def _update(self, group, param, grad, state):
+        (beta1, beta2), lr, decay, step = group["betas"], group["lr"], group["momentum_decay"], state["step"].double()
         mean, square, product = state["exp_avg"], state["exp_avg_sq"], state["mu_product"]
         now, ahead = beta1 * (1 - 0.5 * 0.96 ** (step * decay)), beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
         product.mul_(now.float())
@@ -93,8 +65,8 @@ class RAdam(_Adaptive):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                                   "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})
 
-    def _update(self, group, param, grad, state, step):
-        beta1, beta2 = group["betas"]
+    def _update(self, group, param, grad, state):
+        (beta1, beta2), step = group["betas"], state["step"].double()
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.mul_(beta1).add_(grad, alpha=1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)

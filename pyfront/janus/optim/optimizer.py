@@ -3,7 +3,7 @@
 
 A subclass is one method, `step`: a plain loop that collects the parameters and their state for one
 call of `optimizer_step_`, which leaves those alone whose gradient is None, or in-place tensor ops
-under `no_grad`, so that it runs eagerly and can become part of a graph.  State of a parameter is a plain dict in `self.state`, keyed by the parameter
+under `no_grad` (`OneByOne` has the loop of those), so that it runs eagerly and can become part of a graph.  State of a parameter is a plain dict in `self.state`, keyed by the parameter
 itself; what changes from step to step is a tensor (the number of steps too), so that a graph of a
 step is good for the next one.
 """
@@ -88,6 +88,42 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
         return "\n".join(lines + [")"])
+
+
+class OneByOne(Optimizer):
+    """An optimizer that changes its parameters one after the other, each by its gradient and its state."""
+
+    def step(self, closure=None):
+        loss = run_closure(closure)
+        with _C.no_grad():
+            for group in self.param_groups:
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    state = self.state.get(param)
+                    if state is None:
+                        state = self._start(group, param)
+                        self.state[param] = state
+                    state["step"].add_(1.0)
+                    if group["maximize"]:
+                        grad = -grad
+                    decay = group.get("weight_decay", 0)
+                    if decay != 0:
+                        if group.get("decoupled_weight_decay", False):
+                            param.mul_(1 - group["lr"] * decay)
+                        else:
+                            grad = grad + param * decay
+                    self._update(group, param, grad, state)
+        return loss
+
+    def _start(self, group, param):
+        """The state of a parameter before its first step: a dict with the tensor "step", which counts them, and others."""
+        raise NotImplementedError
+
+    def _update(self, group, param, grad, state):
+        """Changes a parameter and its state by its gradient, decay included."""
+        raise NotImplementedError
 
 
 def at_least_zero(**options):

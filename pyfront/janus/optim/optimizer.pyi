@@ -2,6 +2,8 @@
 from typing import Any, Callable, Iterable, Mapping
 from janus import Tensor
 
+class OneByOne(Optimizer):
+    def step(self, closure: Callable[..., Any] | None = None) -> Any: ...
 class Optimizer:
     defaults: Mapping[str, Any]
     state: Tensor

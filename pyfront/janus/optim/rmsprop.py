@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """RMSprop: steps over the root of the running mean of squared gradients. Rprop: steps by the signs of gradients, for full batches."""
 from .. import _C
-from .optimizer import Optimizer, at_least_zero, run_closure
+from .optimizer import OneByOne, at_least_zero
 
 
-class RMSprop(Optimizer):
+class RMSprop(OneByOne):
     """Plain, centered (variance instead of the mean square) or with momentum."""
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False,
@@ -13,47 +13,32 @@ class RMSprop(Optimizer):
         super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay,
                                   "momentum": momentum, "centered": centered, "maximize": maximize})
 
-    def step(self, closure=None):
-        loss = run_closure(closure)
-        with _C.no_grad():
-            for group in self.param_groups:
-                lr, alpha, momentum, weight_decay = (group["lr"], group["alpha"], group["momentum"],
-                                                     group["weight_decay"])
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    state = self.state.get(param)
-                    if state is None:
-                        state = {"step": _C.zeros(()), "square_avg": _C.zeros_like(param)}
-                        if momentum > 0:
-                            state["momentum_buffer"] = _C.zeros_like(param)
-                        if group["centered"]:
-                            state["grad_avg"] = _C.zeros_like(param)
-                        self.state[param] = state
-                    state["step"].add_(1.0)
-                    if group["maximize"]:
-                        grad = -grad
-                    if weight_decay != 0:
-                        grad = grad + param * weight_decay
-                    square = state["square_avg"]
-                    square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-                    if group["centered"]:
-                        mean = state["grad_avg"]
-                        mean.mul_(alpha).add_(grad, alpha=1 - alpha)
-                        root = (square - mean * mean).sqrt_().add_(group["eps"])
-                    else:
-                        root = square.sqrt().add_(group["eps"])
-                    if momentum > 0:
-                        velocity = state["momentum_buffer"]
-                        velocity.mul_(momentum).addcdiv_(grad, root)
-                        param.add_(velocity, alpha=-lr)
-                    else:
-                        param.addcdiv_(grad, root, value=-lr)
-        return loss
+    def _start(self, group, param):
+        state = {"step": _C.zeros(()), "square_avg": _C.zeros_like(param)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = _C.zeros_like(param)
+        if group["centered"]:
+            state["grad_avg"] = _C.zeros_like(param)
+        return state
+
+    def _update(self, group, param, grad, state):
+        lr, alpha, momentum, square = group["lr"], group["alpha"], group["momentum"], state["square_avg"]
+        square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"]
+            mean.mul_(alpha).add_(grad, alpha=1 - alpha)
+            root = (square - mean * mean).sqrt_().add_(group["eps"])
+        else:
+            root = square.sqrt().add_(group["eps"])
+        if momentum > 0:
+            velocity = state["momentum_buffer"]
+            velocity.mul_(momentum).addcdiv_(grad, root)
+            param.add_(velocity, alpha=-lr)
+        else:
+            param.addcdiv_(grad, root, value=-lr)
 
 
-class Rprop(Optimizer):
+class Rprop(OneByOne):
     """Riedmiller and Braun (1993): each number has a step of its own, which grows while its gradient keeps its sign; where the sign
     changes it shrinks, and that number stays."""
 
@@ -63,25 +48,13 @@ class Rprop(Optimizer):
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
 
-    def step(self, closure=None):
-        loss = run_closure(closure)
-        with _C.no_grad():
-            for group in self.param_groups:
-                (shrinks, grows), (least, most) = group["etas"], group["step_sizes"]
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    if group["maximize"]:
-                        grad = -grad
-                    state = self.state.get(param)
-                    if state is None:
-                        state = {"step": _C.zeros(()), "prev": _C.zeros_like(param), "step_size": _C.full_like(grad, group["lr"])}
-                        self.state[param] = state
-                    state["step"].add_(1.0)
-                    size, turn = state["step_size"], grad * state["prev"]
-                    size.mul_(_C.ones_like(size).masked_fill(turn > 0, grows).masked_fill(turn < 0, shrinks)).clamp_(least, most)
-                    grad = grad.masked_fill(turn < 0, 0.0)
-                    param.addcmul_(grad.sign(), size, value=-1)
-                    state["prev"].copy_(grad)
-        return loss
+    def _start(self, group, param):
+        return {"step": _C.zeros(()), "prev": _C.zeros_like(param), "step_size": _C.full_like(param, group["lr"])}
+
+    def _update(self, group, param, grad, state):
+        (shrinks, grows), (least, most) = group["etas"], group["step_sizes"]
+        size, turn = state["step_size"], grad * state["prev"]
+        size.mul_(_C.ones_like(size).masked_fill(turn > 0, grows).masked_fill(turn < 0, shrinks)).clamp_(least, most)
+        grad = grad.masked_fill(turn < 0, 0.0)
+        param.addcmul_(grad.sign(), size, value=-1)
+        state["prev"].copy_(grad)

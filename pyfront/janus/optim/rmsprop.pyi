@@ -1,12 +1,9 @@
 # Written by tools/stubs/write.py; do not edit.
-from typing import Any, Callable, Iterable
-from janus.optim.optimizer import Optimizer as Optimizer
+from typing import Any, Iterable
+from janus.optim.optimizer import OneByOne as OneByOne
 from janus.optim.optimizer import at_least_zero as at_least_zero
-from janus.optim.optimizer import run_closure as run_closure
 
-class RMSprop(Optimizer):
+class RMSprop(OneByOne):
     def __init__(self, params: Iterable[Any], lr: float = 0.01, alpha: float = 0.99, eps: float = 1e-08, weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, *, maximize: bool = False) -> None: ...
-    def step(self, closure: Callable[..., Any] | None = None) -> Any: ...
-class Rprop(Optimizer):
+class Rprop(OneByOne):
     def __init__(self, params: Iterable[Any], lr: float = 0.01, etas: tuple[float, float] = ..., step_sizes: tuple[float, float] = ..., *, maximize: bool = False) -> None: ...
-    def step(self, closure: Callable[..., Any] | None = None) -> Any: ...

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stochastic gradient descent, with momentum (Nesterov's too) and weight decay; and averaged."""
 from .. import _C
-from .optimizer import Optimizer, at_least_zero, run_closure
+from .optimizer import OneByOne, Optimizer, at_least_zero, run_closure
 
 
 class SGD(Optimizer):
@@ -51,34 +51,21 @@ class SGD(Optimizer):
         return loss
 
 
-class ASGD(Optimizer):
+class ASGD(OneByOne):
     """Polyak and Juditsky (1992): steps that shrink, and in `state[p]["ax"]` the mean of the parameters from step `t0` on."""
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, *, maximize=False):
         at_least_zero(lr=lr, weight_decay=weight_decay)
         super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize})
 
-    def step(self, closure=None):
-        loss = run_closure(closure)
-        with _C.no_grad():
-            for group in self.param_groups:
-                lr, lambd, weight_decay = group["lr"], group["lambd"], group["weight_decay"]
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    state = self.state.get(param)
-                    if state is None:
-                        state = {"step": _C.zeros(()), "eta": _C.full((), lr), "mu": _C.ones(()), "ax": _C.zeros_like(param)}
-                        self.state[param] = state
-                    if group["maximize"]:
-                        grad = -grad
-                    step, eta, mu, mean = state["step"].add_(1.0).double(), state["eta"], state["mu"], state["ax"]
-                    if weight_decay != 0:
-                        grad = grad + param * weight_decay
-                    param.mul_(1 - lambd * eta.double())
-                    param.sub_(grad * eta.double())
-                    mean.copy_(_C.where(mu == 1, param, mean + (param - mean) * mu))
-                    eta.copy_(lr / (1 + lambd * lr * step) ** group["alpha"])
-                    mu.copy_(1 / (step - group["t0"]).clamp(min=1.0))
-        return loss
+    def _start(self, group, param):
+        return {"step": _C.zeros(()), "eta": _C.full((), group["lr"]), "mu": _C.ones(()), "ax": _C.zeros_like(param)}
+
+    def _update(self, group, param, grad, state):
+        lr, lambd = group["lr"], group["lambd"]
+        step, eta, mu, mean = state["step"].double(), state["eta"], state["mu"], state["ax"]
+        param.mul_(1 - lambd * eta.double())
+        param.sub_(grad * eta.double())
+        mean.copy_(_C.where(mu == 1, param, mean + (param - mean) * mu))
+        eta.copy_(lr / (1 + lambd * lr * step) ** group["alpha"])
+        mu.copy_(1 / (step - group["t0"]).clamp(min=1.0))
