@@ -169,9 +169,9 @@ bool jpy_attr_way(PyTypeObject *type, PyObject *d, jpy_attr_how *how, Py_ssize_t
     if (t == &PyFunction_Type || t == &PyMethodDescr_Type || t == &PyClassMethodDescr_Type ||
         t == &PyWrapperDescr_Type || t == jpy.function_type || plain_class_method(d))
         return true;
-    if (t == &PyMemberDescr_Type && !jpy_is_member(type, d))
-        return false;
     if (t == &PyMemberDescr_Type) {
+        if (!jpy_is_member(type, d))
+            return false;
         const PyMemberDef *m = ((PyMemberDescrObject *)d)->d_member;
         if (m->type == T_OBJECT_EX && !(m->flags & ~READONLY)) {
             *how = JPY_ATTR_MEMBER;

@@ -9,7 +9,7 @@ never taken by a graph: CPython runs the program and says what is wrong.
 import math
 
 from . import _C
-from ._shape import wrap_dim
+from ._shape import _right_of_diagonal, wrap_dim
 
 
 def arange(*bounds, start=None, end=None, step=None, **options):
@@ -53,17 +53,12 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     return _C._returned(values.index_select(dim, first), indices.index_select(dim, first))
 
 
-def _places(input):
-    """How far right of the diagonal each element of a matrix is."""
-    return _C.arange(input.shape[-1]) - _C.arange(input.shape[-2]).unsqueeze(1)
-
-
 def tril(input, diagonal=0):
-    return input.masked_fill(_places(input) > diagonal, 0)
+    return input.masked_fill(_right_of_diagonal(input.shape[-2], input.shape[-1]) > diagonal, 0)
 
 
 def triu(input, diagonal=0):
-    return input.masked_fill(_places(input) < diagonal, 0)
+    return input.masked_fill(_right_of_diagonal(input.shape[-2], input.shape[-1]) < diagonal, 0)
 
 
 MODELS = {"arange": arange, "linspace": linspace, "roll": roll, "topk": topk, "tril": tril, "triu": triu}

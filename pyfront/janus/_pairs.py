@@ -8,7 +8,7 @@ import math
 from . import _C
 from ._C import Tensor
 from ._attach import method
-from ._shape import _room, movedim, wrap_dim
+from ._shape import _right_of_diagonal, _room, movedim, wrap_dim
 
 
 def tensordot(a, b, dims=2):
@@ -127,8 +127,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         none = input.new_zeros(tuple(input.shape[:-1]) + (abs(offset),))
         input = _C.cat([input, none] if offset > 0 else [none, input], -1)
     n = input.shape[-1]
-    places = _C.arange(n) - _C.arange(n).unsqueeze(1)
-    out = input.unsqueeze(-1).expand(tuple(input.shape) + (n,)).masked_fill(places != offset, 0)
+    out = input.unsqueeze(-1).expand(tuple(input.shape) + (n,)).masked_fill(_right_of_diagonal(n, n) != offset, 0)
     return movedim(out, (-2, -1), (first, second)).contiguous()
 
 
@@ -143,7 +142,7 @@ def _indices(row, col, chosen, dtype):
         if n < 0:
             raise RuntimeError(f"{name} must be non-negative, got{n}")
     _room(8 * row * col)
-    return chosen(_C.arange(col) - _C.arange(row).unsqueeze(1)).nonzero().t().contiguous().to(dtype)
+    return chosen(_right_of_diagonal(row, col)).nonzero().t().contiguous().to(dtype)
 
 
 def triu_indices(row, col, offset=0, *, dtype=_C.int64):

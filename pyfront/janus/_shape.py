@@ -119,6 +119,11 @@ def take_along_dim(input, indices, dim=None):
     return input.expand(to_input).gather(dim, indices.expand(to_index))
 
 
+def _right_of_diagonal(rows, columns):
+    """How far right of the diagonal each element of a matrix is."""
+    return _C.arange(columns) - _C.arange(rows).unsqueeze(1)
+
+
 def _room(wanted):
     """OutOfMemoryError, before any work, where there is no memory of so many bytes."""
     if wanted > _C._memory_limit:

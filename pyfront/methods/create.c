@@ -319,6 +319,16 @@ static PyObject *arange_of(janus_kind kind, janus_scalar start, janus_scalar ste
         return NULL;
     return jpy_finish(t, c);
 }
+/* Whether one of the numbers is a float, which all of them are made then. */
+static bool made_floats(janus_kind *kinds, janus_scalar *v, int n) {
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any = any || kinds[i] == JANUS_KIND_FLOAT;
+    for (int i = 0; i < n && any; i++)
+        if (kinds[i] != JANUS_KIND_FLOAT)
+            v[i].f = (double)v[i].i;
+    return any;
+}
 static PyObject *arange(ARGS) {
     static const char *const params[] = {"start", "end", "step", NULL};
     (void)module;
@@ -339,9 +349,7 @@ static PyObject *arange(ARGS) {
     for (int i = 0; i < 3; i++)
         if (x[i] && number(x[i], &kinds[i], &v[i], "arange") < 0)
             return NULL;
-    bool is_float = false;
-    for (int i = 0; i < 3; i++)
-        is_float = is_float || kinds[i] == JANUS_KIND_FLOAT;
+    bool is_float = made_floats(kinds, v, 3);
     if (!c.has_dtype)
         c.dtype = is_float ? JANUS_F32 : JANUS_I64;
     if (!is_float) {
@@ -357,9 +365,6 @@ static PyObject *arange(ARGS) {
         return arange_of(JANUS_KIND_INT, v[0], v[2], count > INT64_MAX ? INT64_MAX : (int64_t)count,
                          &c);
     }
-    for (int i = 0; i < 3; i++)
-        if (kinds[i] != JANUS_KIND_FLOAT)
-            v[i].f = (double)v[i].i;
     if (isinf(v[2].f)) { /* no number of steps */
         PyErr_SetString(PyExc_RuntimeError, "arange: step must be finite");
         return NULL;
@@ -386,10 +391,7 @@ static PyObject *arange_n(ARGS) {
         jpy_needed(x, params, 3, "_arange") < 0 || number(x[0], &kinds[0], &v[0], "_arange") < 0 ||
         number(x[1], &kinds[1], &v[1], "_arange") < 0 || jpy_int_needed(x[2], &count) < 0)
         return NULL;
-    bool is_float = kinds[0] == JANUS_KIND_FLOAT || kinds[1] == JANUS_KIND_FLOAT;
-    for (int i = 0; i < 2 && is_float; i++)
-        if (kinds[i] != JANUS_KIND_FLOAT)
-            v[i].f = (double)v[i].i;
+    bool is_float = made_floats(kinds, v, 2);
     if (!c.has_dtype)
         c.dtype = is_float ? JANUS_F32 : JANUS_I64;
     return arange_of(is_float ? JANUS_KIND_FLOAT : JANUS_KIND_INT, v[0], v[1], count, &c);

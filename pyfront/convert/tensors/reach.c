@@ -334,19 +334,22 @@ bool jcv_history_may_be_used(jcv *c, jcv_val *y) {
     return c->any_freed && any_freed(c, jcv_mark_reach(c, &y, 1), y->ctx);
 }
 
-bool jcv_history_surely_used(jcv *c, jcv_val *y) {
-    if (!jcv_history_may_be_used(c, y))
-        return false;
+/* Whether a history keeps something, if it is there, whichever arms a run takes. */
+static bool surely_keeps(jcv *c, jcv_val *y) {
     uint32_t base = c->last_reach + 1;
     c->last_reach += ALL_HISTORIES + 1;
     unsigned r = histories(c, y, base, 1000);
     return (r & KEPT) && !(r & KEPT_NOTHING);
 }
 
+bool jcv_history_surely_used(jcv *c, jcv_val *y) {
+    return jcv_history_may_be_used(c, y) && surely_keeps(c, y);
+}
+
 bool jcv_history_used(jcv *c, jcv_val *y) {
     if (!jcv_history_may_be_used(c, y))
         return false;
-    if (!jcv_history_surely_used(c, y))
+    if (!surely_keeps(c, y))
         jcv_refuse(c, "a history that is used up on some paths only");
     return true;
 }
