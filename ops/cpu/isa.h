@@ -27,7 +27,7 @@ typedef struct jn_gemm_args {
     void *pack; /* JN_GEMM_PACK bytes of 64-byte aligned scratch for a B that no cache holds, or
                    NULL */
     const void *panels; /* B, packed whole, or NULL */
-    const void *bias; /* with panels: a row that each of C begins as, whatever it holds; or NULL */
+    const void *bias;   /* a row that each of C begins as, whatever it holds; or NULL */
     const void
         *turned; /* B, as jn_isa.turn has packed it, or NULL: used where its rows are short */
 } jn_gemm_args;

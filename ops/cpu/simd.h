@@ -106,11 +106,11 @@ static inline __attribute__((always_inline)) __m512 jn_hsums_f(const __m512 *v) 
     return jn_quarters_f(jn_halves_f(jn_four_f(v), jn_four_f(v + 4)),
                          jn_halves_f(jn_four_f(v + 8), jn_four_f(v + 12)));
 }
-/* The same of four rows at once: C[4, SUMS] = (C +) the sums of a, b, c and d. */
-static inline __attribute__((always_inline)) void jn_store_sums_f(const __m512 *a, const __m512 *b,
-                                                                  const __m512 *c, const __m512 *d,
-                                                                  float *to, int64_t row,
-                                                                  bool accumulate) {
+/* The same of four rows at once: C[4, SUMS] = the sums of a, b, c and d, added to what lies at
+ * `from`, if that is not NULL. */
+static inline __attribute__((always_inline)) void
+jn_store_sums_f(const __m512 *a, const __m512 *b, const __m512 *c, const __m512 *d, float *to,
+                int64_t row, const float *from, int64_t from_row) {
     __m512 four = jn_quarters_f(jn_halves_f(jn_four_f(a), jn_four_f(b)),
                                 jn_halves_f(jn_four_f(c), jn_four_f(d)));
     __m512 e[4] = {a[4], a[5], b[4], b[5]}, f[4] = {c[4], c[5], d[4], d[5]};
@@ -120,9 +120,10 @@ static inline __attribute__((always_inline)) void jn_store_sums_f(const __m512 *
         __m128 x = _mm512_extractf32x4_ps(four, i), y = _mm512_extractf32x4_ps(two, (i) / 2);      \
         y = (i) % 2 ? _mm_movehl_ps(y, y) : y;                                                     \
         __m128 z = _mm_setzero_ps();                                                               \
-        if (accumulate) {                                                                          \
-            x = _mm_add_ps(_mm_loadu_ps(to), x);                                                   \
-            y = _mm_add_ps(_mm_loadl_pi(z, (const __m64 *)(const void *)(to + 4)), y);             \
+        if (from) {                                                                                \
+            x = _mm_add_ps(_mm_loadu_ps(from), x);                                                 \
+            y = _mm_add_ps(_mm_loadl_pi(z, (const __m64 *)(const void *)(from + 4)), y);           \
+            from += from_row;                                                                      \
         }                                                                                          \
         _mm_storeu_ps(to, x);                                                                      \
         _mm_storel_pi((__m64 *)(void *)(to + 4), y);                                               \

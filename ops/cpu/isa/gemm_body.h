@@ -32,6 +32,11 @@ enum {
     F(AHEAD) = 4 /* rows of B asked for ahead */
 };
 
+/* NULL, which C begins without, stays it. */
+#ifndef AT
+#define AT(from, i) ((from) ? (from) + (i) : NULL)
+#endif
+
 /* C[m, nv vectors] = A B + what lies at `from`, rows from_row apart (C itself, say), if that is not
  * NULL.  The last vector has `mask` lanes if `partial`. */
 JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k, const T *a,
@@ -92,7 +97,7 @@ static const F(tile_fn) F(tiles)[MR][NV][2] = {TILES_TABLE};
 
 /* m rows by n columns from row-major B, nothing packed. */
 static void F(direct)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                      const T *b, int64_t ldb, T *c, int64_t ldc, bool accumulate) {
+                      const T *b, int64_t ldb, T *c, int64_t ldc, const T *from, int64_t from_row) {
     for (int64_t j = 0; j < n; j += F(NR)) {
         int64_t w = n - j < F(NR) ? n - j : F(NR);
         int nv = (int)((w + LANES - 1) / LANES), rest = (int)(w % LANES);
@@ -101,29 +106,28 @@ static void F(direct)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row
         int64_t i = 0;
         for (; i + MR <= m; i += MR)
             full(k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j, ldc,
-                 accumulate ? c + i * ldc + j : NULL, ldc, mask);
+                 AT(from, i * from_row + j), from_row, mask);
         if (i < m)
             F(tiles)
         [m - i - 1][nv - 1][rest != 0](k, a + i * a_row, a_row, a_col, b + j, ldb, c + i * ldc + j,
-                                       ldc, accumulate ? c + i * ldc + j : NULL, ldc, mask);
+                                       ldc, AT(from, i * from_row + j), from_row, mask);
     }
 }
 
 /* One row of C: the whole width of a wide tile hides the latency of the additions. */
 static void F(row)(int64_t n, int64_t k, const T *a, int64_t a_col, const T *b, int64_t ldb, T *c,
-                   bool accumulate) {
+                   const T *from) {
     int64_t j = 0;
     for (; j + 2 * F(NR) <= n; j += 2 * F(NR))
         F(tile)
-    (1, 2 * NV, 0, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate ? c + j : NULL, 0,
-     MAKE_MASK(LANES));
+    (1, 2 * NV, 0, k, a, 0, a_col, b + j, ldb, c + j, 0, AT(from, j), 0, MAKE_MASK(LANES));
     if (j < n)
-        F(direct)(1, n - j, k, a, 0, a_col, b + j, ldb, c + j, 0, accumulate);
+        F(direct)(1, n - j, k, a, 0, a_col, b + j, ldb, c + j, 0, AT(from, j), 0);
 }
 
 /* C[m, w] for B given as rows of its transpose: m * w dot products. */
 JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t a_row, const T *b,
-                       int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+                       int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row) {
     V acc[DOT_M][DOT_N];
     UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) acc[i][j] = ZERO();
     int64_t p = 0;
@@ -146,31 +150,31 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
     }
 #ifdef SUMS
     if (w == SUMS && m == 4) {
-        jn_store_sums_f(acc[0], acc[1], acc[2], acc[3], c, ldc, accumulate);
+        jn_store_sums_f(acc[0], acc[1], acc[2], acc[3], c, ldc, from, from_row);
         return;
     }
     if (w == SUMS) {
         UNROLL for (int i = 0; i < m; i++) {
             V sums = jn_sums_f(acc[i]);
             MASK mask = MAKE_MASK(SUMS);
-            T *to = c + i * ldc;
-            STORE_MASKED(to, mask, accumulate ? ADD(LOAD_MASKED(to, mask), sums) : sums);
+            STORE_MASKED(c + i * ldc, mask,
+                         from ? ADD(LOAD_MASKED(from + i * from_row, mask), sums) : sums);
         }
         return;
     }
 #endif
     UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) {
         T sum = HSUM(acc[i][j]);
-        c[i * ldc + j] = accumulate ? c[i * ldc + j] + sum : sum;
+        c[i * ldc + j] = from ? from[i * from_row + j] + sum : sum;
     }
 }
 
 typedef void (*F(dots_fn))(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, T *c,
-                           int64_t ldc, bool accumulate);
+                           int64_t ldc, const T *from, int64_t from_row);
 #define DOTS(m, w)                                                                                 \
     static void F(dots_##m##_##w)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
-                                  T *c, int64_t ldc, bool accumulate) {                            \
-        F(dots)(m, w, k, a, a_row, b, b_col, c, ldc, accumulate);                                  \
+                                  T *c, int64_t ldc, const T *from, int64_t from_row) {            \
+        F(dots)(m, w, k, a, a_row, b, b_col, c, ldc, from, from_row);                              \
     }
 DOTS_ALL
 #undef DOTS
@@ -181,12 +185,12 @@ static const F(dots_fn) F(dot_tiles)[] = {DOTS_ALL};
 
 /* `last` + 1 rows of A with w rows of the transposed B. */
 static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t a_row, const T *b,
-                        int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+                        int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row) {
     const F(dots_fn) one = F(dot_tiles)[2 * last], all = F(dot_tiles)[2 * last + 1];
     if (w == DOT_N)
-        all(k, a, a_row, b, b_col, c, ldc, accumulate);
+        all(k, a, a_row, b, b_col, c, ldc, from, from_row);
     for (int64_t r = 0; r < w && w < DOT_N; r++)
-        one(k, a, a_row, b + r * b_col, b_col, c + r, ldc, accumulate);
+        one(k, a, a_row, b + r * b_col, b_col, c + r, ldc, AT(from, r), from_row);
 }
 
 #ifdef HSUMS
@@ -195,7 +199,7 @@ static void F(dot_rows)(int64_t last, int64_t w, int64_t k, const T *a, int64_t 
  * are w, of which the last stands for those that there are not. */
 JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, const bool few,
                              int64_t w, const T *a, const T *b, int64_t b_col, T *c,
-                             bool accumulate) {
+                             const T *from) {
     V acc[LANES], va[5];
     UNROLL for (int p = 0; p < vectors; p++) va[p] = LOAD(a + p * LANES);
     if (partial)
@@ -211,22 +215,23 @@ JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, c
     V sums = HSUMS(acc);
     if (few) {
         MASK to = MAKE_MASK(w);
-        STORE_MASKED(c, to, accumulate ? ADD(LOAD_MASKED(c, to), sums) : sums);
+        STORE_MASKED(c, to, from ? ADD(LOAD_MASKED(from, to), sums) : sums);
         return;
     }
-    STORE(c, accumulate ? ADD(LOAD(c), sums) : sums);
+    STORE(c, from ? ADD(LOAD(from), sums) : sums);
 }
 
 #define SHORT_DOTS(v, partial)                                                                     \
     static void F(short_dots_##v##_##partial)(int64_t m, int64_t w, MASK mask, const T *a,         \
                                               int64_t a_row, const T *b, int64_t b_col, T *c,      \
-                                              int64_t ldc, bool accumulate) {                      \
+                                              int64_t ldc, const T *from, int64_t from_row) {      \
         for (int64_t i = 0; i < m && w == LANES; i++)                                              \
             F(short_dots)                                                                          \
-        (v, partial, mask, false, LANES, a + i * a_row, b, b_col, c + i * ldc, accumulate);        \
+        (v, partial, mask, false, LANES, a + i * a_row, b, b_col, c + i * ldc,                     \
+         AT(from, i * from_row));                                                                  \
         for (int64_t i = 0; i < m && w < LANES; i++)                                               \
             F(short_dots)                                                                          \
-        (v, partial, mask, true, w, a + i * a_row, b, b_col, c + i * ldc, accumulate);             \
+        (v, partial, mask, true, w, a + i * a_row, b, b_col, c + i * ldc, AT(from, i * from_row)); \
     }
 SHORT_DOTS(0, 1)
 SHORT_DOTS(1, 0)
@@ -241,9 +246,10 @@ SHORT_DOTS(4, 0)
 /* LANES columns at a time, and the rest of them where that takes less than tiles of DOT_N and one
  * after the other do.  Returns how many are done. */
 static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row,
-                                const T *b, int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+                                const T *b, int64_t b_col, T *c, int64_t ldc, const T *from,
+                                int64_t from_row) {
     typedef void (*of)(int64_t m, int64_t w, MASK mask, const T *a, int64_t a_row, const T *b,
-                       int64_t b_col, T *c, int64_t ldc, bool accumulate);
+                       int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row);
     static const of by_k[][2] = {{NULL, F(short_dots_0_1)},
                                  {F(short_dots_1_0), F(short_dots_1_1)},
                                  {F(short_dots_2_0), F(short_dots_2_1)},
@@ -253,11 +259,11 @@ static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int
     MASK mask = MAKE_MASK(k % LANES ? k % LANES : LANES);
     int64_t j = 0;
     for (; j + LANES <= n; j += LANES)
-        f(m, LANES, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
+        f(m, LANES, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, AT(from, j), from_row);
     int64_t w = n - j;
     if (m <= 2 ? w <= DOT_N / 2 || w == DOT_N : w <= LANES / 2 || w % DOT_N == 0)
         return j;
-    f(m, w, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, accumulate);
+    f(m, w, mask, a, a_row, b + j * b_col, b_col, c + j, ldc, AT(from, j), from_row);
     return n;
 }
 #endif
@@ -268,11 +274,11 @@ static int64_t F(short_dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int
 
 /* Rows of the transposed B stay in L1 while those of A pass by. */
 static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
-                       int64_t b_col, T *c, int64_t ldc, bool accumulate) {
+                       int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row) {
     int64_t done = 0;
 #ifdef HSUMS
     if (k <= F(DOT_SHORT))
-        done = F(short_dots_of)(m, n, k, a, a_row, b, b_col, c, ldc, accumulate);
+        done = F(short_dots_of)(m, n, k, a, a_row, b, b_col, c, ldc, from, from_row);
 #endif
     for (int64_t j = done; j < n; j += DOT_N) {
         int64_t w = n - j < DOT_N ? n - j : DOT_N;
@@ -280,22 +286,24 @@ static void F(dots_of)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_ro
         for (; i + DOT_M <= m; i += DOT_M)
             F(dot_rows)
         (DOT_M - 1, w, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
-         accumulate);
+         AT(from, i * from_row + j), from_row);
         if (i < m)
             F(dot_rows)
         (m - i - 1, w, k, a + i * a_row, a_row, b + j * b_col, b_col, c + i * ldc + j, ldc,
-         accumulate);
+         AT(from, i * from_row + j), from_row);
     }
 }
 
 /* DOT_DEPTH of k at a time. */
 static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, const T *b,
-                          int64_t b_col, T *c, int64_t ldc, bool accumulate, T *packed) {
+                          int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row,
+                          T *packed) {
     for (int64_t p = 0; p < k; p += F(DOT_DEPTH)) {
         int64_t depth = k - p < F(DOT_DEPTH) ? k - p : F(DOT_DEPTH);
-        bool more = accumulate || p > 0;
+        if (p > 0)
+            from = c, from_row = ldc;
         if (!packed || m <= DOT_M) {
-            F(dots_of)(m, n, depth, a + p, a_row, b + p, b_col, c, ldc, more);
+            F(dots_of)(m, n, depth, a + p, a_row, b + p, b_col, c, ldc, from, from_row);
             continue;
         }
         for (int64_t i = 0; i < m; i += F(DOT_PACKED)) {
@@ -304,7 +312,8 @@ static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a
                 memcpy(packed + r * F(DOT_DEPTH), a + (i + r) * a_row + p,
                        (size_t)depth * sizeof(T));
             F(dots_of)
-            (h, n, depth, packed, F(DOT_DEPTH), b + p, b_col, c + i * ldc, ldc, more);
+            (h, n, depth, packed, F(DOT_DEPTH), b + p, b_col, c + i * ldc, ldc,
+             AT(from, i * from_row), from_row);
         }
     }
 }
@@ -338,10 +347,9 @@ static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_c
     }
 }
 
-/* All rows against one packed panel of up to NR columns and KC depth.  `bias` (NULL: none) is added
- * to each row of the product, in place of what C has. */
-static void F(panel_on)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                        const T *packed, T *c, int64_t ldc, bool accumulate, const T *bias) {
+/* All rows against one packed panel of up to NR columns and KC depth. */
+static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                     const T *packed, T *c, int64_t ldc, const T *from, int64_t from_row) {
     T tile[MR * F(KC)];
     for (int64_t i = 0; i < m; i += MR) {
         int64_t h = m - i < MR ? m - i : MR;
@@ -356,16 +364,9 @@ static void F(panel_on)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_r
         int nv = (int)((w + LANES - 1) / LANES), rest = (int)(w % LANES);
         F(tiles)
         [h - 1][nv - 1][rest != 0](k, at, row, col, packed, F(NR), c + i * ldc, ldc,
-                                   bias         ? bias
-                                   : accumulate ? c + i * ldc
-                                                : NULL,
-                                   bias ? 0 : ldc, MAKE_MASK(rest ? rest : LANES));
+                                   AT(from, i * from_row), from_row,
+                                   MAKE_MASK(rest ? rest : LANES));
     }
-}
-
-static void F(panel)(int64_t m, int64_t w, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                     const T *packed, T *c, int64_t ldc, bool accumulate) {
-    F(panel_on)(m, w, k, a, a_row, a_col, packed, c, ldc, accumulate, NULL);
 }
 
 /* Panels of w columns in all from row-major B. */
@@ -385,9 +386,9 @@ static void F(pack_wide)(int64_t k, int64_t w, const T *b, int64_t b_row, T *pan
     }
 }
 
-static void F(wide)(const jn_gemm_args *g, T *packed) {
+static void F(wide)(const jn_gemm_args *g, const T *from, int64_t from_row) {
     const T *a = g->a, *b = g->b;
-    T *c = g->c;
+    T *c = g->c, *packed = g->pack;
     for (int64_t j = 0; j < g->n; j += F(WIDE)) {
         int64_t w = g->n - j < F(WIDE) ? g->n - j : F(WIDE);
         for (int64_t p = 0; p < g->k; p += F(KC)) {
@@ -396,21 +397,25 @@ static void F(wide)(const jn_gemm_args *g, T *packed) {
             for (int64_t at = 0; at < w; at += F(NR))
                 F(panel)
             (g->m, w - at < F(NR) ? w - at : F(NR), depth, a + p * g->a_col, g->a_row, g->a_col,
-             packed + at * F(KC), c + j + at, g->ldc, g->accumulate || p > 0);
+             packed + at * F(KC), c + j + at, g->ldc, p > 0 ? c + j + at : AT(from, j + at),
+             p > 0 ? g->ldc : from_row);
         }
     }
 }
 
 /* A column of C is a row of the transposed product. */
-static bool F(column)(const jn_gemm_args *g) {
-    if (g->n != 1 || g->ldc != 1 || g->m == 1)
+static bool F(column)(const jn_gemm_args *g, const T *from, int64_t from_row) {
+    T *c = g->c;
+    bool rows = g->a_row == 1;
+    if (g->n != 1 || g->ldc != 1 || g->m == 1 || (!rows && (g->a_col != 1 || g->b_row != 1)))
         return false;
-    if (g->a_row == 1)
-        F(row)(g->m, g->k, g->b, g->b_row, g->a, g->a_col, g->c, g->accumulate);
-    else if (g->a_col == 1 && g->b_row == 1)
-        F(dots_of)(1, g->m, g->k, g->b, 0, g->a, g->a_row, g->c, 0, g->accumulate);
+    for (int64_t i = 0; i < g->m && from && from_row == 0; i++) /* one number for all of it */
+        c[i] = *from;
+    from = from ? c : NULL;
+    if (rows)
+        F(row)(g->m, g->k, g->b, g->b_row, g->a, g->a_col, c, from);
     else
-        return false;
+        F(dots_of)(1, g->m, g->k, g->b, 0, g->a, g->a_row, c, 0, from, 0);
     return true;
 }
 
@@ -426,56 +431,59 @@ static void F(pack_whole)(const jn_gemm_args *g, void *panels) {
 #endif
 
 /* Each sum runs over k in order, so its bits do not depend on how many rows there are. */
-static void F(packed)(const jn_gemm_args *g) {
+static void F(packed)(const jn_gemm_args *g, const T *from, int64_t from_row) {
     const T *a = g->a, *panel = g->panels;
-    const T *bias = g->bias;
     T *c = g->c;
     for (int64_t j = 0; j < g->n; j += F(NR), panel += g->k * F(NR))
         for (int64_t p = 0; p < g->k; p += F(KC))
-            F(panel_on)
+            F(panel)
     (g->m, g->n - j < F(NR) ? g->n - j : F(NR), g->k - p < F(KC) ? g->k - p : F(KC),
-     a + p * g->a_col, g->a_row, g->a_col, panel + p * F(NR), c + j, g->ldc, g->accumulate || p > 0,
-     bias && p == 0 ? bias + j : NULL);
+     a + p * g->a_col, g->a_row, g->a_col, panel + p * F(NR), c + j, g->ldc,
+     p > 0 ? c + j : AT(from, j), p > 0 ? g->ldc : from_row);
 }
 
 static void F(gemm)(const jn_gemm_args *g) {
     const T *a = g->a, *b = g->b;
     T *c = g->c;
-    int64_t m = g->m, n = g->n, k = g->k;
+    int64_t m = g->m, n = g->n, k = g->k, ldc = g->ldc;
+    /* what products are added to, and how far apart its rows are */
+    const T *from = g->bias ? g->bias : g->accumulate ? c : NULL;
+    int64_t from_row = g->bias ? 0 : ldc;
     if (m <= 0 || n <= 0)
         return;
     if (k <= 0) {
-        for (int64_t i = 0; i < m && !g->accumulate; i++)
-            memset(c + i * g->ldc, 0, (size_t)n * sizeof(T));
+        for (int64_t i = 0; i < m && !(g->accumulate && !g->bias); i++)
+            for (int64_t j = 0; j < n; j++)
+                c[i * ldc + j] = from ? from[j] : 0;
         return;
     }
     if (g->panels) {
-        F(packed)(g);
+        F(packed)(g, from, from_row);
         return;
     }
-    if (F(column)(g))
+    if (F(column)(g, from, from_row))
         return;
     if (g->b_col == 1 && g->pack && m > MR) {
-        F(wide)(g, g->pack);
+        F(wide)(g, from, from_row);
         return;
     }
     if (g->b_col == 1 && (m < F(PACK_ROWS) || n <= F(NR) || k * n <= 4096)) {
         if (m == 1)
-            F(row)(n, k, a, g->a_col, b, g->b_row, c, g->accumulate);
+            F(row)(n, k, a, g->a_col, b, g->b_row, c, from);
         else
-            F(direct)(m, n, k, a, g->a_row, g->a_col, b, g->b_row, c, g->ldc, g->accumulate);
+            F(direct)(m, n, k, a, g->a_row, g->a_col, b, g->b_row, c, ldc, from, from_row);
         return;
     }
     if (g->b_row == 1 && g->a_col == 1 &&
         (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= F(DOT_LONG)))) {
 #ifdef SUM_ORDER
         if (g->turned && k <= F(DOT_SHORT)) {
-            F(turned)(g);
+            F(turned)(g, from, from_row);
             return;
         }
 #endif
         F(transposed)
-        (m, n, k, a, g->a_row, b, g->b_col, c, g->ldc, g->accumulate, g->pack);
+        (m, n, k, a, g->a_row, b, g->b_col, c, ldc, from, from_row, g->pack);
         return;
     }
     /* A panel stays in L1 and L2 while all rows pass by; rows of A come through in turn. */
@@ -486,8 +494,8 @@ static void F(gemm)(const jn_gemm_args *g) {
             int64_t depth = k - p < F(KC) ? k - p : F(KC);
             F(pack)(depth, w, b + p * g->b_row + j * g->b_col, g->b_row, g->b_col, packed);
             F(panel)
-            (m, w, depth, a + p * g->a_col, g->a_row, g->a_col, packed, c + j, g->ldc,
-             g->accumulate || p > 0);
+            (m, w, depth, a + p * g->a_col, g->a_row, g->a_col, packed, c + j, ldc,
+             p > 0 ? c + j : AT(from, j), p > 0 ? ldc : from_row);
         }
     }
 }

@@ -47,8 +47,8 @@ JN_INLINE void F(four_lanes)(const int rows, const int blocks, const int vectors
 
 /* C[rows, blocks of columns], the last of which has the lanes of `mask`. */
 JN_INLINE void F(turned_tile)(const int rows, const int blocks, const int vectors, const T *a,
-                              int64_t a_row, const T *b, T *c, int64_t ldc, bool accumulate,
-                              MASK mask) {
+                              int64_t a_row, const T *b, T *c, int64_t ldc, const T *from,
+                              int64_t from_row, MASK mask) {
     V sum[F(TURN_BLOCKS)], x[F(TURN_BLOCKS)], y[F(TURN_BLOCKS)];
     const int step = 4 * vectors * LANES;
     F(four_lanes)(rows, blocks, vectors, a, a_row, b, sum);
@@ -59,17 +59,19 @@ JN_INLINE void F(turned_tile)(const int rows, const int blocks, const int vector
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < blocks; j++) {
         V all = ADD(sum[i * blocks + j], ADD(x[i * blocks + j], y[i * blocks + j]));
         MASK to = j == blocks - 1 ? mask : MAKE_MASK(LANES);
-        T *at = c + i * ldc + j * LANES;
-        STORE_MASKED(at, to, accumulate ? ADD(LOAD_MASKED(at, to), all) : all);
+        if (from)
+            all = ADD(LOAD_MASKED(from + i * from_row + j * LANES, to), all);
+        STORE_MASKED(c + i * ldc + j * LANES, to, all);
     }
 }
 
 typedef void (*F(turned_fn))(const T *a, int64_t a_row, const T *b, T *c, int64_t ldc,
-                             bool accumulate, MASK mask);
+                             const T *from, int64_t from_row, MASK mask);
 #define TURNED(rows, blocks, vectors)                                                              \
-    static void F(turned_##rows##_##blocks##_##vectors)(                                           \
-        const T *a, int64_t a_row, const T *b, T *c, int64_t ldc, bool accumulate, MASK mask) {    \
-        F(turned_tile)(rows, blocks, vectors, a, a_row, b, c, ldc, accumulate, mask);              \
+    static void F(turned_##rows##_##blocks##_##vectors)(const T *a, int64_t a_row, const T *b,     \
+                                                        T *c, int64_t ldc, const T *from,          \
+                                                        int64_t from_row, MASK mask) {             \
+        F(turned_tile)(rows, blocks, vectors, a, a_row, b, c, ldc, from, from_row, mask);          \
     }
 #define TURNED_OF(vectors)                                                                         \
     TURNED(1, 1, vectors)                                                                          \
@@ -89,7 +91,7 @@ static const F(turned_fn) F(turned_tiles)[][5] = {ENTRY(1), ENTRY(2), ENTRY(3), 
 #undef TURNED_OF
 #undef TURNED
 
-static void F(turned)(const jn_gemm_args *g) {
+static void F(turned)(const jn_gemm_args *g, const T *from, int64_t from_row) {
     const F(turned_fn) *tiles = F(turned_tiles)[g->k / LANES - 1];
     const T *a = g->a;
     int64_t i = 0;
@@ -102,7 +104,7 @@ static void F(turned)(const jn_gemm_args *g) {
             blocks = 1 << wide;
             MASK mask = MAKE_MASK(rest && blocks == left ? rest : LANES);
             tiles[wide + 3 * two](a + i * g->a_row, g->a_row, b, (T *)g->c + i * g->ldc + j, g->ldc,
-                                  g->accumulate, mask);
+                                  AT(from, i * from_row + j), from_row, mask);
         }
     }
 }

@@ -123,10 +123,8 @@ static void forward(const few *f, const jn_conv_call *call, float *p, float *y, 
                       .b_col = f->depth,
                       .c = y,
                       .ldc = o,
-                      .accumulate = call->b != NULL};
+                      .bias = call->b};
     patches(f, (float *)(uintptr_t)call->x, p, false);
-    for (int64_t i = 0; call->b && i < all; i++)
-        memcpy(y + i * o, call->b, (size_t)o * sizeof *y);
     jn_gemm(JANUS_F32, &g, par);
     transpose(f, (float *)(uintptr_t)call->y, y, true);
 }

@@ -58,6 +58,15 @@ static bool passes_by(const jn_gemm_args *g, bool *packs) {
     return true;
 }
 
+/* Of oneDNN, which adds to what C holds. */
+static bool by_library(const jn_gemm_args *g) {
+    jn_gemm_args plain = *g;
+    plain.accumulate = g->accumulate || g->bias;
+    for (int64_t i = 0; i < g->m && g->bias; i++)
+        memcpy((float *)g->c + i * g->ldc, g->bias, (size_t)g->n * sizeof(float));
+    return jn_onednn_sgemm(&plain);
+}
+
 static void gemm_here(int dtype, const jn_gemm_args *g) {
     if (g->panels) {
         jn_isa.gemm[dtype](g);
@@ -65,7 +74,7 @@ static void gemm_here(int dtype, const jn_gemm_args *g) {
     }
     bool packs = false, own = passes_by(g, &packs);
     if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
-        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own && jn_onednn_sgemm(g))
+        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own && by_library(g))
         return;
     if (!own || !packs) {
         jn_isa.gemm[dtype](g);
@@ -144,6 +153,7 @@ static void depth_pieces(void *arg, int64_t begin, int64_t end) {
         g.c = d->summand + i * g.m * g.n;
         g.ldc = g.n;
         g.accumulate = false;
+        g.bias = NULL;
         g.pack = d->packs ? jn_alloc_aligned(JN_GEMM_PACK) : NULL;
         jn_isa.gemm[JANUS_F32](&g);
         jn_free_aligned(g.pack);
@@ -157,9 +167,9 @@ static void add_depths(void *arg, int64_t begin, int64_t end) {
         float *c = (float *)g->c + i * g->ldc;
         for (int64_t p = 0; p < d->pieces; p++) {
             const float *from = d->summand + (p * g->m + i) * g->n;
-            bool first = p == 0 && !g->accumulate;
+            const float *to = p > 0 ? c : g->bias ? g->bias : g->accumulate ? c : NULL;
             for (int64_t j = 0; j < g->n; j++)
-                c[j] = first ? from[j] : c[j] + from[j];
+                c[j] = to ? to[j] + from[j] : from[j];
         }
     }
 }
@@ -313,15 +323,13 @@ static void gemm_apart(const jn_kargs *k, int dtype, const jn_gemm_args *of, boo
     jn_gemm_args g = *of;
     bool small = g.m * g.n * g.k < 2 * PIECE_WORK && g.m > 0 && g.k > 0 && g.n > 1 &&
                  is_regular(g.m, g.k, g.a_row, g.a_col) && is_regular(g.k, g.n, g.b_row, g.b_col);
-    size_t row_bytes = (size_t)g.n * (dtype == JANUS_F32 ? 4 : 8);
     char *const *at = k->apart;
     for (uint32_t r = 0; r < k->n_apart; r++, at += k->n_in + k->n_out) {
         g.a = at[0];
         g.b = at[1];
         g.c = at[k->n_in];
         g.turned = k->kept ? k->kept[r] : NULL;
-        for (int64_t i = 0; bias && i < g.m; i++)
-            memcpy((char *)g.c + (size_t)i * row_bytes, at[2], row_bytes);
+        g.bias = bias ? at[2] : NULL;
         if (small)
             gemm_here(dtype, &g);
         else
@@ -415,15 +423,9 @@ jn_kernel_fn jn_cpu_matmul(const jn_sig *sig) {
 /* ---- linear, outer, dot ------------------------------------------------------------------------
  */
 
-/* Rows of a product begin as the bias, or what is there gets it. */
-static void begin_rows(const jn_kargs *k, int dtype, int64_t rows, int64_t out) {
+/* What is there gets the bias. */
+static void add_bias(const jn_kargs *k, int dtype, int64_t rows, int64_t out) {
     char *c = k->out[0].data;
-    size_t row_bytes = (size_t)out * (dtype == JANUS_F32 ? 4 : 8);
-    if (!k->accumulate) {
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(c + (size_t)i * row_bytes, k->in[2].data, row_bytes);
-        return;
-    }
     for (int64_t i = 0; i < rows * out; i++)
         if (dtype == JANUS_F32)
             ((float *)c)[i] += ((const float *)k->in[2].data)[i % out];
@@ -448,17 +450,17 @@ static void linear_float(const jn_kargs *k, int dtype) {
                       .b_col = in,
                       .c = k->out[0].data,
                       .ldc = out,
-                      .accumulate = bias || k->accumulate};
+                      .accumulate = k->accumulate};
     if (k->n_apart) { /* bias and product of each row are made together */
         gemm_apart(k, dtype, &g, bias);
         return;
     }
     if (k->packs && dtype == JANUS_F32)
         g.panels = jn_packs_find(k->packs, &g);
-    if (bias && g.panels && !k->accumulate)
-        g.bias = k->in[2].data;
+    if (bias && k->accumulate)
+        add_bias(k, dtype, rows, out);
     else if (bias)
-        begin_rows(k, dtype, rows, out);
+        g.bias = k->in[2].data;
     g.turned = k->kept ? k->kept[0] : NULL;
     jn_gemm(dtype, &g, k->par);
 }
