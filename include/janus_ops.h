@@ -36,6 +36,10 @@ typedef struct janus_elu_attrs {
     size_t struct_size;
     double alpha; /* default: 1 */
 } janus_elu_attrs;
+typedef struct janus_polygamma_attrs {
+    size_t struct_size;
+    int64_t n; /* default: 0 */
+} janus_polygamma_attrs;
 typedef struct janus_clamp_attrs {
     size_t struct_size;
     double lo; /* default: -inf */
@@ -1214,6 +1218,176 @@ static inline janus_status janus_build_erf(janus_subgraph *g, janus_value x, jan
     if (!out_y)
         return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "erf", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* arc sine */
+static inline janus_status janus_build_asin(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "asin", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* arc cosine */
+static inline janus_status janus_build_acos(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "acos", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* arc tangent */
+static inline janus_status janus_build_atan(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "atan", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* inverse hyperbolic sine */
+static inline janus_status janus_build_asinh(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "asinh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* inverse hyperbolic cosine */
+static inline janus_status janus_build_acosh(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "acosh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* inverse hyperbolic tangent */
+static inline janus_status janus_build_atanh(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "atanh", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* 1 - erf(x), without cancellation */
+static inline janus_status janus_build_erfc(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "erfc", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the number whose error function is x */
+static inline janus_status janus_build_erfinv(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "erfinv", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* logarithm of |gamma(x)| */
+static inline janus_status janus_build_lgamma(janus_subgraph *g, janus_value x, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "lgamma", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* the n-th derivative of digamma, which is that of lgamma */
+static inline janus_status janus_build_polygamma(janus_subgraph *g, janus_value x, const janus_polygamma_attrs *attrs, janus_value *out_y) {
+    janus_value in[1];
+    janus_value out[1];
+    janus_status st;
+    in[0] = x;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "polygamma", in, 1, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* angle of the point (b, a) */
+static inline janus_status janus_build_atan2(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "atan2", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* sqrt(a * a + b * b), without overflow */
+static inline janus_status janus_build_hypot(janus_subgraph *g, janus_value a, janus_value b, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = a;
+    in[1] = b;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "hypot", in, 2, NULL, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
     return st;

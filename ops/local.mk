@@ -144,6 +144,7 @@ noinst_HEADERS += \
 	ops/rng.h \
 	ops/rules.h \
 	ops/scalar.h \
+	ops/special.h \
 	ops/services.h \
 	ops/shape_rules.h \
 	ops/steps.h \

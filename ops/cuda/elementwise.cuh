@@ -5,6 +5,7 @@
 #define JN_OPS_CUDA_ELEMENTWISE_CUH
 
 #include "ops/cuda/cuda.cuh"
+#include "ops/special.h"
 
 #define DEV static __device__ __forceinline__
 
@@ -29,6 +30,19 @@ DEV float m_erf(float x) { return erff(x); }
 DEV double m_erf(double x) { return erf(x); }
 DEV float m_erfc(float x) { return erfcf(x); }
 DEV double m_erfc(double x) { return erfc(x); }
+#define DEV1(name)                                                                                 \
+    DEV float m_##name(float x) { return name##f(x); }                                             \
+    DEV double m_##name(double x) { return name(x); }
+DEV1(asin)
+DEV1(acos)
+DEV1(atan)
+DEV1(asinh)
+DEV1(acosh)
+DEV1(atanh)
+DEV float m_atan2(float x, float y) { return atan2f(x, y); }
+DEV double m_atan2(double x, double y) { return atan2(x, y); }
+DEV float m_hypot(float x, float y) { return hypotf(x, y); }
+DEV double m_hypot(double x, double y) { return hypot(x, y); }
 DEV float m_pow(float x, float y) { return powf(x, y); }
 DEV double m_pow(double x, double y) { return pow(x, y); }
 DEV float m_fmod(float x, float y) { return fmodf(x, y); }
@@ -178,6 +192,18 @@ DEV i64 ipow(i64 a, i64 b) {
     F(leaky_relu, 1, v[0] > 0 ? v[0] : (T)at.a * v[0])                                             \
     F(elu, 1, v[0] > 0 ? v[0] : (T)at.a * m_expm1(v[0]))                                           \
     F(erf, 1, m_erf(v[0]))                                                                         \
+    F(asin, 1, m_asin(v[0]))                                                                       \
+    F(acos, 1, m_acos(v[0]))                                                                       \
+    F(atan, 1, m_atan(v[0]))                                                                       \
+    F(asinh, 1, m_asinh(v[0]))                                                                     \
+    F(acosh, 1, m_acosh(v[0]))                                                                     \
+    F(atanh, 1, m_atanh(v[0]))                                                                     \
+    F(erfc, 1, m_erfc(v[0]))                                                                       \
+    F(erfinv, 1, jn_erfinv((double)v[0]))                                                          \
+    F(lgamma, 1, jn_lgamma((double)v[0]))                                                          \
+    F(polygamma, 1, jn_polygamma((double)v[0], at.lo))                                             \
+    F(atan2, 2, m_atan2(v[0], v[1]))                                                               \
+    F(hypot, 2, m_hypot(v[0], v[1]))                                                               \
     X(sign, 1, 0, (T)((v[0] > 0) - (v[0] < 0)), (v[0] > 0) - (v[0] < 0))                           \
     X(floor, 1, 0, m_floor(v[0]), v[0])                                                            \
     X(ceil, 1, 0, m_ceil(v[0]), v[0])                                                              \
@@ -239,6 +265,9 @@ static inline void take_attrs(int op, const void *attrs, ew_attrs *at) {
         break;
     case JN_OP_ID_elu:
         at->a = ((const janus_elu_attrs *)attrs)->alpha;
+        break;
+    case JN_OP_ID_polygamma:
+        at->lo = ((const janus_polygamma_attrs *)attrs)->n;
         break;
     case JN_OP_ID_clamp: {
         const janus_clamp_attrs *c = (const janus_clamp_attrs *)attrs;

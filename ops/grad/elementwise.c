@@ -136,6 +136,48 @@ RULE1(softplus, jn_g_mul(g, dy, JN_G1(g, sigmoid, IN(0))))
 RULE1(erf, jn_g_mul(g, jn_g_scale(g, dy, 1.12837916709551257390),
                     JN_G1(g, exp, jn_g_neg(g, JN_G1(g, square, IN(0))))))
 
+static jn_ev one_plus(jn_gx *g, jn_ev v) { return jn_g_add(g, v, jn_g_const(g, 1, v)); }
+static jn_ev one_minus(jn_gx *g, jn_ev v) { return jn_g_sub(g, jn_g_const(g, 1, v), v); }
+static jn_ev minus_one(jn_gx *g, jn_ev v) { return jn_g_sub(g, v, jn_g_const(g, 1, v)); }
+#define SQUARED JN_G1(g, square, IN(0))
+RULE1(asin, jn_g_mul(g, dy, JN_G1(g, rsqrt, one_minus(g, SQUARED))))
+RULE1(acos, jn_g_neg(g, jn_g_mul(g, dy, JN_G1(g, rsqrt, one_minus(g, SQUARED)))))
+RULE1(atan, jn_g_div(g, dy, one_plus(g, SQUARED)))
+RULE1(asinh, jn_g_mul(g, dy, JN_G1(g, rsqrt, one_plus(g, SQUARED))))
+RULE1(acosh, jn_g_mul(g, dy, JN_G1(g, rsqrt, minus_one(g, SQUARED))))
+RULE1(atanh, jn_g_div(g, dy, one_minus(g, SQUARED)))
+RULE1(erfc,
+      jn_g_mul(g, jn_g_scale(g, dy, -1.12837916709551257390), JN_G1(g, exp, jn_g_neg(g, SQUARED))))
+RULE1(erfinv,
+      jn_g_mul(g, jn_g_scale(g, dy, 0.88622692545275801365), JN_G1(g, exp, JN_G1(g, square, RES))))
+
+static jn_ev polygamma(jn_gx *g, jn_ev x, int64_t n) {
+    return jn_g_op1(g, JN_OP(polygamma), x, JN_ATTRS(polygamma, .n = n));
+}
+RULE1(lgamma, jn_g_mul(g, dy, polygamma(g, IN(0), 0)))
+RULE1(polygamma,
+      jn_g_mul(g, dy, polygamma(g, IN(0), ((const janus_polygamma_attrs *)r->attrs)->n + 1)))
+
+/* y = atan2(a, b): da = dy b / (a a + b b), db = -dy a / (a a + b b) */
+janus_status jn_grad_atan2(jn_grad *r) {
+    BEGIN;
+    jn_ev below = jn_g_add(g, SQUARED, JN_G1(g, square, IN(1))), d = jn_g_div(g, dy, below);
+    if (JN_WANT(g, 0))
+        jn_g_set_like(g, 0, jn_g_mul(g, d, IN(1)));
+    if (JN_WANT(g, 1))
+        jn_g_set_like(g, 1, jn_g_neg(g, jn_g_mul(g, d, IN(0))));
+    return g->st;
+}
+
+janus_status jn_grad_hypot(jn_grad *r) {
+    BEGIN;
+    for (unsigned i = 0; i < 2; i++) {
+        if (JN_WANT(g, i))
+            jn_g_set_like(g, i, jn_g_mul(g, dy, jn_g_div(g, IN(i), RES)));
+    }
+    return g->st;
+}
+
 janus_status jn_grad_gelu(jn_grad *r) {
     BEGIN;
     const janus_gelu_attrs *a = r->attrs;

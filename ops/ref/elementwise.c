@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "ops/ref/ref.h"
+#include "ops/special.h"
 
 #include <math.h>
 
@@ -190,6 +191,18 @@ FKERNEL(softplus, v[0] > 0 ? v[0] + log1p(exp(-v[0])) : log1p(exp(v[0])))
 FKERNEL(leaky_relu, v[0] > 0 ? v[0] : ((const janus_leaky_relu_attrs *)attrs)->slope * v[0])
 FKERNEL(elu, v[0] > 0 ? v[0] : ((const janus_elu_attrs *)attrs)->alpha * expm1(v[0]))
 FKERNEL(erf, erf(v[0]))
+FKERNEL(asin, asin(v[0]))
+FKERNEL(acos, acos(v[0]))
+FKERNEL(atan, atan(v[0]))
+FKERNEL(asinh, asinh(v[0]))
+FKERNEL(acosh, acosh(v[0]))
+FKERNEL(atanh, atanh(v[0]))
+FKERNEL(erfc, erfc(v[0]))
+FKERNEL(erfinv, jn_erfinv(v[0]))
+FKERNEL(lgamma, jn_lgamma(v[0]))
+FKERNEL(polygamma, jn_polygamma(v[0], ((const janus_polygamma_attrs *)attrs)->n))
+FKERNEL(atan2, atan2(v[0], v[1]))
+FKERNEL(hypot, hypot(v[0], v[1]))
 KERNEL(sign, 0, (v[0] > 0) - (v[0] < 0), (v[0] > 0) - (v[0] < 0))
 KERNEL(floor, 0, floor(v[0]), v[0])
 KERNEL(ceil, 0, ceil(v[0]), v[0])
@@ -260,12 +273,16 @@ jn_kernel_fn jn_ref_elementwise(const jn_sig *sig) {
                 ROW(bitwise_left_shift) ROW(bitwise_right_shift) ROW(bitwise_not) ROW(neg) ROW(abs)
                     ROW(exp) ROW(log) ROW(log1p) ROW(expm1) ROW(sqrt) ROW(rsqrt) ROW(square)
                         ROW(reciprocal) ROW(sin) ROW(cos) ROW(tanh) ROW(sigmoid) ROW(relu) ROW(gelu)
-                            ROW(silu) ROW(softplus) ROW(leaky_relu) ROW(elu) ROW(erf) ROW(sign)
-                                ROW(floor) ROW(ceil) ROW(round) ROW(logical_not) ROW(isnan)
-                                    ROW(isfinite) ROW(clamp) ROW(where) ROW(masked_fill) ROW(lerp)
-                                        ROW(addcmul) ROW(addcdiv) ROW(addcdiv_sqrt) ROW(tanh_grad)
-                                            ROW(sigmoid_grad) ROW(relu_grad) ROW(clamp_grad)
-                                                ROW(gelu_grad) ROW(cast)[JN_OP_ID_clone] = k_cast};
+                            ROW(silu) ROW(softplus) ROW(leaky_relu) ROW(elu) ROW(erf) ROW(asin)
+                                ROW(acos) ROW(atan) ROW(asinh) ROW(acosh) ROW(atanh) ROW(erfc)
+                                    ROW(erfinv) ROW(lgamma) ROW(polygamma) ROW(atan2) ROW(hypot)
+                                        ROW(sign) ROW(floor) ROW(ceil) ROW(round) ROW(logical_not)
+                                            ROW(isnan) ROW(isfinite) ROW(clamp) ROW(where)
+                                                ROW(masked_fill) ROW(lerp) ROW(addcmul) ROW(addcdiv)
+                                                    ROW(addcdiv_sqrt) ROW(tanh_grad)
+                                                        ROW(sigmoid_grad) ROW(relu_grad)
+                                                            ROW(clamp_grad) ROW(gelu_grad)
+                                                                ROW(cast)[JN_OP_ID_clone] = k_cast};
 #undef ROW
     if (sig->op->id == JN_OP_ID_bitwise_not && sig->in[0].dtype == JANUS_BOOL)
         return k_logical_not;

@@ -39,6 +39,11 @@ const sample samples[] = {
     {"tanh", "f[5]", "", 0, 0}, {"tanh", "s[12]", "", NO_GRAD, 0}, {"tanh", "t<f[4,9]>", "", 0, 0}, {"sigmoid", "f[5]", "", 0, 0}, {"sigmoid", "s[12]", "", NO_GRAD, 0},
     {"relu", "f[6]", "", 0, 0}, {"relu", "s[12]", "", NO_GRAD, 0}, {"gelu", "f[6]", "", 0, 0}, {"gelu", "f[6]", "approximate=true", 0, 0},
     {"silu", "f[6]", "", 0, 0}, {"softplus", "f[6]", "", 0, 0}, {"leaky_relu", "f[6]", "slope=0.2", 0, 0}, {"elu", "f[6]", "alpha=1.5", 0, 0},
+    {"asin", "u[5]", "", 0, 0}, {"asin", "s[12]", "", NO_GRAD, 0}, {"acos", "u[5]", "", 0, 0}, {"atan", "f[5]", "", 0, 0}, {"atan", "s[12]", "", NO_GRAD, 0},
+    {"asinh", "f[5]", "", 0, 0}, {"acosh", "o[5]", "", 0, 0}, {"acosh", "p[9]", "", NO_GRAD, 0}, {"atanh", "u[5]", "", 0, 0}, {"erfc", "f[5]", "", 0, 0},
+    {"erfinv", "u[5]", "", 0, 0}, {"erfinv", "s[12]", "", NO_GRAD, 0}, {"lgamma", "p[5]", "", 0, 0}, {"lgamma", "s[12]", "", NO_GRAD, 0},
+    {"polygamma", "p[5]", "", 0, 0}, {"polygamma", "f[9]", "", 0, 0}, {"polygamma", "p[5]", "n=3", 0, 0}, {"polygamma", "f[9]", "n=1", NO_GRAD, 0},
+    {"atan2", "f[2,3] f[3]", "", 0, 0}, {"atan2", "s[12] f[12]", "", NO_GRAD, 0}, {"hypot", "f[2,3] f[3]", "", 0, 0},
     {"erf", "f[6]", "", 0, 0}, {"sign", "f[6]", "", 0, 0}, {"floor", "f[6]", "", 0, 0}, {"ceil", "f[6]", "", 0, 0}, {"round", "f[6]", "", 0, 0},
     {"logical_not", "b[6]", "", NO_GRAD, 0}, {"isnan", "s[12]", "", NO_GRAD, 0}, {"isfinite", "s[12]", "", NO_GRAD, 0},
     {"clamp", "f[9]", "lo=-0.5 hi=1", 0, 0}, {"clamp", "s[12]", "hi=1", NO_GRAD, 0}, {"clamp", "n[9]", "lo=-2", NO_GRAD, 0},
@@ -159,6 +164,7 @@ static val *tensor(tape *t, const char *text, int fdt, uint64_t *seed) {
         double u = uniform(seed);
         double f = kind == 'p'   ? 0.5 + 1.5 * u
                    : kind == 'u' ? u
+                   : kind == 'o' ? 1.2 + 1.5 * u
                    : kind == 's' ? special(i + (int64_t)(*seed >> 62))
                    : kind == 'n' ? floor(u * 11) - 5
                    : kind == 'b' ? u < 0.5

@@ -3,9 +3,9 @@
  * Sample applications of ops, at least one per row that computes (a suite checks it).
  *
  * Operands are text: f[2,3] floats in (-2, 2), p[...] floats in (0.5, 2), u[...] floats in (0, 1),
- * s[...] special floats (NaN, infinities, zeros), n[...] integers in -5..5, b[...] bools,
- * i[...]<N integers in 0..N-1, t<...> with the same inside: with transposed strides,
- * #3 #2.5 #true scalars, _ absent.
+ * o[...] floats in (1.2, 2.7), s[...] special floats (NaN, infinities, zeros), n[...] integers in
+ * -5..5, b[...] bools, i[...]<N integers in 0..N-1, t<...> with the same inside: with transposed
+ * strides, #3 #2.5 #true scalars, _ absent.
  */
 #ifndef JN_TESTS_CONFORMANCE_SAMPLES_H
 #define JN_TESTS_CONFORMANCE_SAMPLES_H

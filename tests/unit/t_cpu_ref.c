@@ -17,10 +17,13 @@ static void elementwise(void) {
     static const char *const any[] = {"add",         "mul",        "maximum",    "minimum", "eq",
                                       "ne",          "lt",         "le",         "gt",      "ge",
                                       "logical_and", "logical_or", "logical_xor"};
-    static const char *const floats[] = {"div", "tanh_grad", "sigmoid_grad", "relu_grad"};
+    static const char *const floats[] = {"div",       "atan2",        "hypot",
+                                         "tanh_grad", "sigmoid_grad", "relu_grad"};
     static const char *const unary[] = {
-        "exp", "log",  "log1p",   "expm1", "sqrt",     "rsqrt",      "reciprocal", "sin",
-        "cos", "tanh", "sigmoid", "silu",  "softplus", "leaky_relu", "elu",        "erf"};
+        "exp",   "log",  "log1p",  "expm1",   "sqrt",     "rsqrt",    "reciprocal",
+        "sin",   "cos",  "tanh",   "sigmoid", "silu",     "softplus", "leaky_relu",
+        "elu",   "erf",  "asin",   "acos",    "atan",     "asinh",    "acosh",
+        "atanh", "erfc", "erfinv", "lgamma",  "polygamma"};
     static const char *const unary_numeric[] = {"neg",  "abs",   "square", "relu",
                                                 "sign", "floor", "ceil",   "round"};
     static const char *const shapes[] = {"X[37]",   "X[]",      "X[0]",     "X~[5,7]",
@@ -31,8 +34,8 @@ static void elementwise(void) {
         for (size_t i = 0; i < sizeof any / sizeof *any; i++)
             each_dtype(any[i], "", ALL, pairs[p], 1, 1e-30, true);
         for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-            each_dtype(floats[i], "", FLOATS, pairs[p], 6, i == 1 || i == 2 ? 100 : 1e-30,
-                       i != 1 && i != 2);
+            each_dtype(floats[i], "", FLOATS, pairs[p], 6, i == 3 || i == 4 ? 100 : 1e-30,
+                       i != 3 && i != 4);
         each_dtype("pow", "", NUMBERS, pairs[p], 4, 1e-30, true);
         each_dtype("clamp_grad", "lo=-0.25;hi=0.5", FLOATS, pairs[p], 0, 1e-30, true);
         each_dtype("clamp_grad", "lo=0", FLOATS, pairs[p], 0, 1e-30, false);

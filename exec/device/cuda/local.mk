@@ -45,7 +45,7 @@ EXTRA_DIST += build-aux/nvcc-lt tests/cuda/emulate.cc tests/cuda/emulate_dnn.cc 
 
 # What every kernel is compiled from: op numbers and attributes come from the op table.
 JN_CU_DEPS = $(srcdir)/ops/cuda/*.cuh $(srcdir)/ops/cuda/*.h $(srcdir)/ops/def/*.def \
-	$(srcdir)/ops/ops.def $(srcdir)/ops/device.h $(srcdir)/ops/kernel.h $(srcdir)/ops/attrs.h $(srcdir)/ops/rng.h \
+	$(srcdir)/ops/ops.def $(srcdir)/ops/device.h $(srcdir)/ops/kernel.h $(srcdir)/ops/attrs.h $(srcdir)/ops/rng.h $(srcdir)/ops/special.h \
 	$(srcdir)/graph/ir/op.h $(srcdir)/include/janus.h
 
 SUFFIXES = .cu

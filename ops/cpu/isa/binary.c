@@ -128,6 +128,10 @@ JN_ROW2(mod_f32, float, float, float, JN_COSTLY, , mod_float(a, b))
 JN_ROW2(mod_f64, double, double, double, JN_COSTLY, , mod_double(a, b))
 JN_ROW2(pow_f32, float, float, float, JN_COSTLY, , jn_pow_f(a, b))
 JN_ROW2(pow_f64, double, double, double, JN_COSTLY, , pow(a, b))
+JN_ROW2(atan2_f32, float, float, float, JN_COSTLY, , atan2f(a, b))
+JN_ROW2(atan2_f64, double, double, double, JN_COSTLY, , atan2(a, b))
+JN_ROW2(hypot_f32, float, float, float, JN_COSTLY, , hypotf(a, b))
+JN_ROW2(hypot_f64, double, double, double, JN_COSTLY, , hypot(a, b))
 JN_ROW2(pow_i32, int32_t, int32_t, int32_t, JN_COSTLY, , pow_int64_t(a, b))
 JN_ROW2(pow_i64, int64_t, int64_t, int64_t, JN_COSTLY, , pow_int64_t(a, b))
 JN_ROW2(pow_u8, uint8_t, uint8_t, uint8_t, JN_COSTLY, , pow_int64_t(a, b))
@@ -214,6 +218,8 @@ void JN_ISA_FN(jn_isa_fill_binary)(jn_isa_table *t) {
     SET_NUMBERS(floordiv);
     SET_NUMBERS(mod);
     SET_NUMBERS(pow);
+    SET_FLOATS(atan2);
+    SET_FLOATS(hypot);
     SET_NUMBERS(masked_fill);
     SET(add, BOOL, add_bool);
     SET(mul, BOOL, mul_bool);

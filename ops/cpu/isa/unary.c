@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/cpu/isa/rows.h"
+#include "ops/special.h"
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
@@ -22,6 +23,18 @@ FLOATS(sigmoid, JN_COSTLY, jn_sigmoid_f(x), jn_sigmoid_d(x))
 FLOATS(silu, JN_COSTLY, x *jn_sigmoid_f(x), x *jn_sigmoid_d(x))
 FLOATS(softplus, JN_COSTLY, jn_softplus_f(x), jn_softplus_d(x))
 FLOATS(erf, JN_COSTLY, jn_erf_f(x), jn_erf_d(x))
+FLOATS(asin, JN_COSTLY, asinf(x), asin(x))
+FLOATS(acos, JN_COSTLY, acosf(x), acos(x))
+FLOATS(atan, JN_COSTLY, atanf(x), atan(x))
+FLOATS(asinh, JN_COSTLY, asinhf(x), asinh(x))
+FLOATS(acosh, JN_COSTLY, acoshf(x), acosh(x))
+FLOATS(atanh, JN_COSTLY, atanhf(x), atanh(x))
+FLOATS(erfc, JN_COSTLY, erfcf(x), erfc(x))
+FLOATS(erfinv, JN_COSTLY, jn_erfinv((double)x), jn_erfinv(x))
+FLOATS(lgamma, JN_COSTLY, jn_lgamma((double)x), jn_lgamma(x))
+#define ORDER int64_t order = k->attrs ? ((const janus_polygamma_attrs *)k->attrs)->n : 0
+JN_ROW1(polygamma_f32, float, float, JN_COSTLY, ORDER, jn_polygamma((double)x, order))
+JN_ROW1(polygamma_f64, double, double, JN_COSTLY, ORDER, jn_polygamma(x, order))
 FLOATS(abs, JN_CHEAP, jn_abs_f(x), jn_abs_d(x))
 FLOATS(floor, JN_CHEAP, __builtin_floorf(x), __builtin_floor(x))
 FLOATS(ceil, JN_CHEAP, __builtin_ceilf(x), __builtin_ceil(x))
@@ -224,6 +237,16 @@ void JN_ISA_FN(jn_isa_fill_unary)(jn_isa_table *t) {
     SET_FLOATS(silu);
     SET_FLOATS(softplus);
     SET_FLOATS(erf);
+    SET_FLOATS(asin);
+    SET_FLOATS(acos);
+    SET_FLOATS(atan);
+    SET_FLOATS(asinh);
+    SET_FLOATS(acosh);
+    SET_FLOATS(atanh);
+    SET_FLOATS(erfc);
+    SET_FLOATS(erfinv);
+    SET_FLOATS(lgamma);
+    SET_FLOATS(polygamma);
     SET_FLOATS(floor);
     SET_FLOATS(ceil);
     SET_FLOATS(round);

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from .common import DTYPES, NP, erf, is_int, ref, sigmoid, simple
+from .common import (DTYPES, NP, derivatives_of_digamma, each, erf, inverse_erf, is_int, log_gamma, ref, sigmoid,
+                     simple)
 
 
 def shift_left(a, b):
@@ -28,6 +29,8 @@ for _name, _f in {
         "expm1": np.expm1, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "square": np.square,
         "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
         "sigmoid": sigmoid, "relu": lambda x: np.where(x <= 0, 0, x), "erf": erf,
+        "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+        "erfc": each(math.erfc), "erfinv": each(inverse_erf), "lgamma": each(log_gamma), "atan2": np.arctan2, "hypot": np.hypot,
         "silu": lambda x: x * sigmoid(x), "softplus": lambda x: np.logaddexp(0, x),
         "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "round": np.round,
         "logical_not": np.logical_not, "isnan": np.isnan, "isfinite": np.isfinite,
@@ -43,6 +46,11 @@ for _name, _f in {
         "pow": lambda a, b: np.power(a, b),
 }.items():
     simple(_name, _f)
+
+
+@ref
+def polygamma(x, n):
+    return each(lambda v: derivatives_of_digamma(v, n))(x)
 
 
 @ref
