@@ -10,6 +10,15 @@ from texts import names_of
 
 CALLS = """
 nan_to_num(b)  nan_to_num(b / (b > 0), 1.0, 2.0, 3.0)  fix(b * 3)  greater(b, a)  less_equal(b, 0.5)  not_equal(b, b)  rad2deg(b)  deg2rad(b)  isposinf(b)
+arcsin(b * .9)  arccos(b * .9)  atan(b)  asinh(b)  acosh(b + 3)  arctanh(b * .9)  erfc(b)  erfinv(b * .9)  lgamma(b + 2)  digamma(b + 2)  polygamma(2, b + 2)
+atan2(b, a)  hypot(b, a)  hypot(b, v[:3])  sgn(b)  frac(b * 3)  signbit(b)  positive(b)  sinc(b)  xlogy(b, a.abs())  xlogy(b, 3.)  float_power(b, 2)
+Tensor.sinh_(b * 1)  Tensor.arctan2_(b * 1, a)  Tensor.fmod_(b * 1, .3)  Tensor.xlogy_(b * 1, a.abs())  Tensor.nan_to_num_(b * 1)  Tensor.polygamma_(b + 2, 1)
+cumprod(b, 1)  cumprod(v, 0)  logcumsumexp(b, 0)  cummax(b, 1)  cummin(b, 0)  nansum(b, 1)  nanmean(b)  aminmax(b, dim=0)  kthvalue(b, 2)  msort(b)  cov(b)  corrcoef(b)  dist(b, a)
+quantile(b, .3)  quantile(b, .3, 1)  quantile(b, v.abs()[:3], 0, True)  nanquantile(b, .4, 1)  searchsorted(v.sort()[0], b)  bucketize(b, v.sort()[0])  isin(b > 0, b < 0)
+Tensor.unfold(b, 0, 2, 1)  Tensor.unfold(v, 0, 3, 2)  index_fill(b, 1, janus.tensor([2, 0]), 3.)  index_copy(b, 1, janus.tensor([2, 0]), a[:, :2])  take(b, janus.tensor([5, 1]))
+scatter_reduce(b, 1, (a > 0).long(), a, "sum")  scatter_reduce(b, 1, (a > 0).long(), a, "mean")  scatter_reduce(b, 1, (a > 0).long(), a, "prod")
+scatter_reduce(b, 1, (a > 0).long(), a, "amax")  scatter_reduce(b, 0, (a > 0).long(), a, "amin", include_self=False)
+Tensor.tril_(b * 1)  Tensor.triu_(b * 1, 1)  Tensor.cumsum_(b * 1, 1)  Tensor.cumprod_(b * 1, 0)  Tensor.scatter_reduce_(b * 1, 1, (a > 0).long(), a, "amax")  Tensor.fill_diagonal_(b * 1, 2.)
 tensordot(b, w, 1)  tensordot(b, a, ([0, 1], [0, 1]))  tensordot(c, c, ([0], [0]))  cdist(b, a)  cdist(b, b)  cdist(b, a, 1.)  cdist(b, a, 3.)
 cdist(b, a, .5)  cdist(b, a, 0.)  cdist(b, a, math.inf)  cdist(big, big + .5)  kron(b, v)  trace(b)  diag_embed(b)  diag_embed(b, -1, 0, 2)
 diagflat(b, 1)  diff(b)  diff(b, 2, 0)  diff(v, prepend=v, append=v[:1])  diff(b > 0)

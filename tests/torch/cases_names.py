@@ -13,6 +13,27 @@ SHAPES = ("T.moveaxis(x, 0, -1)", "T.swapdims(x, 0, -1)", "x.ravel()", "x.t().ra
           "T.tensordot(x, x, ([-1], [-1]))", "T.tensordot(x, x)", "T.tensordot(x, x, -1)", "T.kron(x, x)", "x.trace()", "x.diag_embed()",
           "x.diag_embed(1)", "x.diag_embed(-2, 0, 1)", "x.diag_embed(0, 1, 0)", "x.diag_embed(0, 1, 1)", "x.diagflat()", "x.diagflat(-1)",
           "T.argwhere(x)", "x.diff()", "x.diff(2, 0)", "x.diff(0)", "x.diff(9)", "x.diff(-1)", "x.diff(1, -1, x, x)")
+# x and w are [3, 4], z is x with a NaN.
+MADE = ("T.cumprod(x, 1)", "T.cumprod(x, 0)", "T.logcumsumexp(x, 1)", "T.cummax(x, 1)", "T.cummin(x, 0)",
+        "T.nansum(z, 1)", "T.nanmean(z)", "T.nanmean(z, 1, True)", "T.aminmax(x, dim=1)", "T.kthvalue(x, 2)",
+        "T.kthvalue(x, 2, 0, True)", "T.msort(x)", "T.quantile(x, .3)", "T.quantile(x, .3, 1)",
+        "T.quantile(x, T.tensor([.1, .5, 1.]), 1, True)", "T.quantile(x, T.tensor([.1, .5, 1.]))",
+        "T.quantile(z, .5, 1)", "T.nanquantile(z, .4, 1)", "T.nanquantile(z, T.tensor([.2, .9]), 0)",
+        "T.quantile(x, .3, 0, interpolation='nearest')", "T.quantile(x, .3, 0, interpolation='lower')",
+        "T.quantile(x, .3, 0, interpolation='higher')", "T.quantile(x, .3, 0, interpolation='midpoint')",
+        "T.quantile(x, .5, None, True)", "T.bincount(i)", "T.bincount(i, x.reshape(-1)[:i.numel()])",
+        "T.bincount(i, minlength=9)", "T.searchsorted(s, x)", "T.searchsorted(s, x, right=True)",
+        "T.searchsorted(s, .3)", "T.searchsorted(T.stack([s, s+1, s-1]), x)", "T.bucketize(x, s)",
+        "T.bucketize(s, s, right=True)", "T.isin(i, T.tensor([1, 3]))", "T.isin(i, T.tensor([1, 3]), invert=True)",
+        "T.isin(i, 1)", "T.cov(x)", "T.cov(x[0])", "T.corrcoef(x)", "T.dist(x, w)", "T.dist(x, w, 1)",
+        "x.unfold(1, 2, 1)", "x.unfold(0, 2, 2)", "x.unfold(1, 3, 2)", "x.index_fill(1, j, 2.)",
+        "x.index_copy(1, j, x[:, :2])", "x.masked_scatter(x>0, w)", "T.take(x, i)", "x.clone().fill_diagonal_(7.)",
+        "T.zeros(7, 2).fill_diagonal_(1., wrap=True)", "x.clone().tril_()", "x.clone().triu_(1)", "x.clone().cumsum_(1)",
+        "x.clone().cumprod_(1)", "x.scatter_reduce(1, k, w, 'sum')", "x.scatter_reduce(1, k, w, 'mean')",
+        "x.scatter_reduce(1, k, w, 'prod')", "x.scatter_reduce(1, k, w, 'amax')", "x.scatter_reduce(1, k, w, 'amin')",
+        "x.scatter_reduce(1, k, w, 'sum', include_self=False)", "x.scatter_reduce(1, k, w, 'mean', include_self=False)",
+        "x.scatter_reduce(1, k, w, 'prod', include_self=False)", "x.scatter_reduce(1, k, w, 'amax', include_self=False)",
+        "x.scatter_reduce(1, k, w, 'amin', include_self=False)", "x.clone().scatter_reduce_(1, k, w, 'amax')")
 ALONE = ("T.triu_indices(3, 4)", "T.triu_indices(4, 3, 1)", "T.triu_indices(0, 3)", "T.triu_indices(-1, 3)", "T.tril_indices(3, 4, -1)",
          "T.tril_indices(2, 2, 9)", "T.tril_indices(2, 2, dtype=T.int32)", "T.block_diag()")
 LIMITS = ("bits", "max", "min", "dtype")
@@ -29,6 +50,10 @@ def collect(c):
                        ((30, 2), (4, 2))):
             c.add(f"T.cdist(x, y, {p})", drawn("x", shapes[0]), drawn("y", shapes[1]), tolerance=16.0)
     c.add("T.cdist(x, x)", drawn("x", (4, 2)))
+    settings = ("z = x.masked_fill(x > 0.8, nan); i = T.tensor([1, 0, 3, 3, 5]); j = T.tensor([2, 0]); "
+                "s = T.tensor([-.9, -.2, -.2, .3, .8]); k = T.tensor([[0, 1, 1, 2], [3, 3, 3, 3], [0, 0, 2, 1]]); ")
+    for source in MADE:
+        c.add(settings + source, drawn("x", (3, 4)), drawn("w", (3, 4)))
     for source in ALONE:
         c.add(source)
     for dtype in ("float16", "bfloat16", "float32", "float64", "int64"):
