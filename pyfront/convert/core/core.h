@@ -47,6 +47,10 @@ jcv_node *jcv_backward_node(jcv *c, jcv_val *const *y, jcv_val *const *dy, unsig
 void jcv_assert(jcv *c, jcv_val *cond, const char *message);
 /* With the place in the source that it is about. */
 void jcv_assert_at(jcv *c, jcv_val *cond, const char *message, const jn_loc *loc);
+/* The first round of a loop is not like the others: starts again with this round made outside of
+ * the loop, if that is possible. */
+void jcv_peel_loop(jcv *c, const jpy_tree *loop);
+bool jcv_peeled(const jcv *c, const jpy_tree *loop);
 const jn_type *jcv_type(jcv *c, jn_type t);
 bool jcv_same_type(const jn_type *a, const jn_type *b);
 

@@ -454,3 +454,23 @@ void jcv_assert(jcv *c, jcv_val *cond, const char *message) {
     jn_loc here = jcv_place_of(c);
     jcv_assert_at(c, cond, message, here.file ? &here : NULL);
 }
+
+bool jcv_peeled(const jcv *c, const jpy_tree *loop) {
+    for (const jcv_peel *p = c->peels; p && loop; p = p->next)
+        if (p->loop == loop)
+            return true;
+    return false;
+}
+
+void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
+    if (!loop || jcv_peeled(c, loop))
+        return;
+    jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
+    if (!p)
+        jcv_refuse(c, "out of memory");
+    p->loop = loop;
+    p->next = c->peels;
+    c->peels = p;
+    snprintf(c->reason, sizeof c->reason, "the first round of a loop is not like the others");
+    jcv_throw_now(c, THROW_RESTART);
+}

@@ -32,6 +32,7 @@ typedef struct jcv_val {
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
     uint32_t reach;       /* mark of the last search that came to it (backward.c) */
+    uint8_t histories;    /* of a loop's parameter: what its history may be (reach.c) */
     bool moot;            /* nobody looks at it: it requires grad as well as not */
     bool box;             /* a list of one item that a variable is (variables.c) */
     bool no_rows;         /* the stacked list of no items: whoever takes one finds another list */
@@ -55,6 +56,8 @@ struct jcv_node {
     unsigned n_in, n_out;
     jcv_val *out; /* n_out of them */
     jcv_ctx *subs[2];
+    const void
+        *loop; /* the statement that a loop is, a jpy_tree, whose first round may be peeled */
     janus_scalar scalar;
     janus_kind scalar_kind;
     bool settled; /* of a loop: tracked.c */

@@ -161,6 +161,8 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
     r->freed = tracked && jcv_history_used(c, v);
     r->strides = strides_of(c, f, rec, v);
     r->slot = jcv_add_result(c, v);
+    if (tracked && !r->freed && !jcv_history_certain(c, v))
+        jcv_refuse(c, "a history that keeps something in some rounds or paths only");
     if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
         jcv_refuse(c, "a leaf that requires grad is used after it was written");
     if (tracked && !r->freed && jcv_history_by_tape(c, v))

@@ -302,10 +302,6 @@ typedef jcv_val *(*jcv_cond_fn)(jcv *c, void *user);
 typedef void (*jcv_body_fn)(jcv *c, void *user, jcv_val *i);
 void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user);
 void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user);
-/* A variable changes its kind in the first round of c->loop: starts again with this round made
- * outside of the loop, if that is possible. */
-void jcv_peel_loop(jcv *c, const jpy_tree *loop);
-bool jcv_peeled(const jcv *c, const jpy_tree *loop);
 
 /* ask.c: a statement asks for what only the graph knows (syntax/fork.c) */
 

@@ -268,6 +268,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
         } else {
             node = jcv_call_node(c, "while", cx, bx, in, n, types, n);
         }
+        node->loop = loop;
         for (unsigned i = 0; i < n; i++) {
             leaves[i] = jcv_leaf(c, &node->out[i], init.a.data[i], tracked[i]);
             jcv_made_of(c, leaves[i], (jcv_av *[]){init.a.data[i], last[i]}, 2);
@@ -316,24 +317,4 @@ void jcv_foreach(jcv *c, jcv_val *count, jcv_body_fn body, void *user) {
 
 void jcv_while(jcv *c, jcv_cond_fn cond, jcv_body_fn body, void *user) {
     guarded_loop(c, NULL, cond, body, user);
-}
-
-bool jcv_peeled(const jcv *c, const jpy_tree *loop) {
-    for (const jcv_peel *p = c->peels; p && loop; p = p->next)
-        if (p->loop == loop)
-            return true;
-    return false;
-}
-
-void jcv_peel_loop(jcv *c, const jpy_tree *loop) {
-    if (!loop || jcv_peeled(c, loop))
-        return;
-    jcv_peel *p = jn_arena_zalloc(&c->keep, sizeof *p);
-    if (!p)
-        jcv_refuse(c, "out of memory");
-    p->loop = loop;
-    p->next = c->peels;
-    c->peels = p;
-    snprintf(c->reason, sizeof c->reason, "the first round of a loop is not like the others");
-    jcv_throw_now(c, THROW_RESTART);
 }

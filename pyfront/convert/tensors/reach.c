@@ -268,8 +268,15 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
 void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
 
 /* What a history may be, by the arms that a run takes: a set of these.  One that is not there can
- * neither be used up nor be gone through, so it says nothing. */
-enum { ABSENT = 1, KEPT_NOTHING = 2, KEPT = 4, ALL_HISTORIES = 7 };
+ * neither be used up nor be gone through, so it says nothing.  UNCERTAIN: whether it kept something
+ * is decided where no value of main says so, in a round, a callee or an arm of an arm. */
+enum { ABSENT = 1, KEPT_NOTHING = 2, KEPT = 4, UNCERTAIN = 8, ALL_HISTORIES = 15 };
+
+typedef struct asked {
+    jcv *c;
+    uint32_t base; /* marks from it on say what was found of a value */
+    bool used;     /* it is used up: then it has to be sure, and else may be decided in main */
+} asked;
 
 /* Of a result of an op with operands a and b.  Of two that are there one that keeps is enough. */
 static unsigned of_both(unsigned a, unsigned b) {
@@ -277,57 +284,106 @@ static unsigned of_both(unsigned a, unsigned b) {
     if ((a | b) & KEPT)
         r |= KEPT;
     if (((a & KEPT_NOTHING) && (b & (ABSENT | KEPT_NOTHING))) || ((b & KEPT_NOTHING) && a & ABSENT))
-        r |= KEPT_NOTHING;
+        r |= KEPT_NOTHING | ((a | b) & UNCERTAIN);
     if (a & b & ABSENT)
         r |= ABSENT;
     return r;
 }
 
-static unsigned histories(jcv *c, jcv_val *v, uint32_t base, unsigned depth);
+static unsigned mixed(unsigned r) { return (r & KEPT) && (r & KEPT_NOTHING) ? r | UNCERTAIN : r; }
 
-/* Loops and recursions count as if they went on: or else no program that returns the loss of a tree
- * or of a text would be a graph, for trees that are one leaf and texts without words.  A loop of
- * main whose rounds are counted is asserted to where it began with a history that kept nothing. */
-static unsigned of_rounds(jcv *c, const jcv_val *v, uint32_t base, unsigned depth) {
-    const jcv_node *n = v->node;
-    unsigned k = v->index + 1;
-    if (n->op->role == JN_ROLE_FOREACH && k < n->n_in &&
-        (histories(c, n->in[k], base, depth) & KEPT_NOTHING))
-        jcv_goes_round(c, n);
-    return KEPT;
+static unsigned histories(const asked *q, jcv_val *v, unsigned depth);
+
+/* What was found of a SubGraph's values is found again. */
+static void forget(const jcv_ctx *x) {
+    for (size_t i = 0; i < x->nodes.n; i++) {
+        const jcv_node *n = x->nodes.data[i];
+        for (unsigned k = 0; k < n->n_out; k++)
+            n->out[k].reach = 0;
+        for (int k = 0; k < 2 && n->subs[k]; k++)
+            if (n->subs[k]->kind != JCV_FUNC)
+                forget(n->subs[k]);
+    }
 }
 
-static unsigned histories_of_node(jcv *c, const jcv_val *v, uint32_t base, unsigned depth) {
+/* What a loop may hand on of what its body's parameters may be, which its rounds exchange. */
+static void of_body(const asked *q, const jcv_node *n, unsigned first, unsigned depth) {
+    const jcv_ctx *body = n->subs[!first];
+    for (unsigned i = 0; i < body->params.n; i++)
+        body->params.data[i]->histories =
+            i >= first && i < n->n_in && n->in[i] ? histories(q, n->in[i], depth) : ABSENT;
+    for (bool again = true; again;) {
+        again = false;
+        forget(body);
+        for (unsigned i = 0; i < body->results.n && i + first < body->params.n; i++) {
+            jcv_val *p = body->params.data[i + first];
+            unsigned r = p->histories | histories(q, body->results.data[i], depth);
+            again = again || r != p->histories;
+            p->histories = r & ALL_HISTORIES;
+        }
+    }
+}
+
+/* Recursions and other calls count as if they went on: or else no program that returns the loss of
+ * a tree would be a graph, for trees that are one leaf.  A loop of main that began with a history
+ * that kept nothing is asserted to go round, or its first round is made outside of it. */
+static unsigned of_rounds(const asked *q, const jcv_val *v, unsigned depth) {
+    const jcv_node *n = v->node;
+    bool each = n->op->role == JN_ROLE_FOREACH, in_main = v->ctx == q->c->main;
+    if (n->subs[0]->kind == JCV_FUNC)
+        return KEPT;
+    const jcv_ctx *body = n->subs[!each];
+    if (v->index >= body->results.n || v->index + each >= n->n_in)
+        return ALL_HISTORIES;
+    of_body(q, n, each, depth);
+    unsigned begins = histories(q, n->in[v->index + each], depth);
+    unsigned r = mixed(histories(q, body->results.data[v->index], depth));
+    if (!(begins & KEPT_NOTHING) || !((begins | r) & KEPT))
+        return begins | r;
+    if (in_main && !each)
+        jcv_peel_loop(q->c, n->loop);
+    if (each && q->used && jcv_goes_round(q->c, n))
+        return r;
+    return in_main && each ? begins | r : mixed(begins | r);
+}
+
+static unsigned histories_of_node(const asked *q, const jcv_val *v, unsigned depth) {
     const jcv_node *n = v->node;
     if (n->subs[0] && (n->subs[0]->kind == JCV_FUNC || n->op->role != JN_ROLE_IF))
-        return of_rounds(c, v, base, depth);
+        return of_rounds(q, v, depth);
     unsigned r = n->subs[0] ? 0 : ABSENT;
     for (unsigned i = 0; i < 2 && n->subs[i]; i++)
         r |= v->index < n->subs[i]->results.n
-                 ? histories(c, n->subs[i]->results.data[v->index], base, depth)
+                 ? histories(q, n->subs[i]->results.data[v->index], depth)
                  : ALL_HISTORIES;
     if (n->subs[0])
-        return r;
+        return v->ctx == q->c->main ? r : mixed(r);
     for (unsigned i = 0; i < n->n_in; i++)
-        r = n->in[i] ? of_both(r, histories(c, n->in[i], base, depth)) : r;
+        r = n->in[i] ? of_both(r, histories(q, n->in[i], depth)) : r;
     if (records(n) && keeps(n))
         r = KEPT | (n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE ? r & ABSENT : 0);
     return r;
 }
 
-/* `base`: marks from it on say what was found of a value.  Below `depth` values it is not known. */
-static unsigned histories(jcv *c, jcv_val *v, uint32_t base, unsigned depth) {
+/* Below `depth` values it is not known. */
+static unsigned histories(const asked *q, jcv_val *v, unsigned depth) {
     if (!v->depends)
         return ABSENT;
     if (!v->node)
-        return KEPT_NOTHING;
+        return v->ctx->kind == JCV_LOOP && v->histories ? v->histories : KEPT_NOTHING;
     if (depth == 0)
         return ALL_HISTORIES;
-    if (v->reach < base) {
-        unsigned r = histories_of_node(c, v, base, depth - 1);
-        v->reach = base + r;
+    if (v->reach < q->base) {
+        unsigned r = histories_of_node(q, v, depth - 1);
+        v->reach = q->base + r;
     }
-    return v->reach - base;
+    return v->reach - q->base;
+}
+
+static unsigned all_histories(jcv *c, jcv_val *y, bool used) {
+    asked q = {c, c->last_reach + 1, used};
+    c->last_reach += ALL_HISTORIES + 1;
+    return histories(&q, y, 1000);
 }
 
 bool jcv_history_may_be_used(jcv *c, jcv_val *y) {
@@ -336,9 +392,7 @@ bool jcv_history_may_be_used(jcv *c, jcv_val *y) {
 
 /* Whether a history keeps something, if it is there, whichever arms a run takes. */
 static bool surely_keeps(jcv *c, jcv_val *y) {
-    uint32_t base = c->last_reach + 1;
-    c->last_reach += ALL_HISTORIES + 1;
-    unsigned r = histories(c, y, base, 1000);
+    unsigned r = all_histories(c, y, true);
     return (r & KEPT) && !(r & KEPT_NOTHING);
 }
 
@@ -353,6 +407,8 @@ bool jcv_history_used(jcv *c, jcv_val *y) {
         jcv_refuse(c, "a history that is used up on some paths only");
     return true;
 }
+
+bool jcv_history_certain(jcv *c, jcv_val *y) { return !(all_histories(c, y, false) & UNCERTAIN); }
 
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
     jcv_saver *s = jcv_alloc(c, sizeof *s);

@@ -129,6 +129,8 @@ bool jcv_reaches(jcv *c, jcv_val *y, jcv_val *x);
 bool jcv_history_may_be_used(jcv *c, jcv_val *y);
 bool jcv_history_used(jcv *c, jcv_val *y);
 bool jcv_history_surely_used(jcv *c, jcv_val *y);
+/* Whether values of main say whether it keeps something, so that a second backward() raises. */
+bool jcv_history_certain(jcv *c, jcv_val *y);
 void jcv_use_history(jcv *c, jcv_val *y);
 /* Whether gradients of `y` need what was written since by way of .data, which no version tells. */
 bool jcv_history_rewritten(jcv *c, jcv_val *y);
