@@ -139,6 +139,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/model/slots.def \
 	pyfront/convert/objects/attr.c \
 	pyfront/convert/objects/copies.c \
+	pyfront/convert/objects/generated.c \
 	pyfront/convert/objects/dispatch.c \
 	pyfront/convert/objects/methods.c \
 	pyfront/convert/objects/models.c \

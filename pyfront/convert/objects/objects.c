@@ -16,12 +16,6 @@
 #include "pyfront/convert/values/values.h"
 #include "pyfront/methods/methods.h"
 
-static PyObject *attr_or_null(PyObject *o, const char *name) {
-    PyObject *v = PyObject_GetAttrString(o, name);
-    PyErr_Clear();
-    return v;
-}
-
 /* ---- named tuples -------------------------------------------------------------------------------
  */
 
@@ -31,18 +25,25 @@ static PyObject *lookup(PyTypeObject *t, const char *name) {
     return d;
 }
 
+/* Its constructor, NULL: it is no function. */
+static PyObject *named_new(PyTypeObject *t) {
+    PyObject *fn = lookup(t, "__new__");
+    if (fn && Py_TYPE(fn) == &PyStaticMethod_Type) {
+        PyObject *inner = jcv_attr_or_null(fn, "__func__");
+        Py_XDECREF(inner); /* the static method keeps it */
+        fn = inner;
+    }
+    return fn && PyFunction_Check(fn) ? fn : NULL;
+}
+
 /* Whether collections.namedtuple made its constructor, and nobody changed it since. */
 static bool named_type(PyTypeObject *t) {
     if (!PyType_IsSubtype(t, &PyTuple_Type) || Py_TYPE(t) != &PyType_Type ||
         t->tp_init != PyBaseObject_Type.tp_init)
         return false;
-    PyObject *fn = lookup(t, "__new__"), *fields = lookup(t, "_fields");
-    if (fn && Py_TYPE(fn) == &PyStaticMethod_Type) {
-        PyObject *inner = attr_or_null(fn, "__func__");
-        Py_XDECREF(inner); /* the static method keeps it */
-        fn = inner;
-    }
-    if (!fn || !PyFunction_Check(fn) || !fields || !PyTuple_CheckExact(fields))
+    PyObject *fn = named_new(t), *fields = lookup(t, "_fields");
+    if (!fn || !fields || !PyTuple_CheckExact(fields) ||
+        !jcv_is_named_new(fn, PyTuple_GET_SIZE(fields)))
         return false;
     PyObject *where = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
     const char *s = where && PyUnicode_Check(where) ? PyUnicode_AsUTF8(where) : NULL;
@@ -57,7 +58,8 @@ static int field_index(PyObject *fields, PyObject *name) {
 }
 
 static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    PyObject *fields = lookup(t, "_fields"), *defaults = lookup(t, "_field_defaults");
+    PyObject *fields = lookup(t, "_fields"), *fn = named_new(t);
+    PyObject *defaults = PyFunction_GET_DEFAULTS(fn);
     unsigned n = (unsigned)PyTuple_GET_SIZE(fields);
     jcv_av *a = jcv_tuple(c, NULL, 0);
     a->items = jcv_alloc(c, (n + 1) * sizeof *a->items);
@@ -73,14 +75,13 @@ static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
             jcv_refuse(c, "an unexpected keyword argument");
         a->items[i] = args->kw[k];
     }
+    unsigned required = n - (defaults ? (unsigned)PyTuple_GET_SIZE(defaults) : 0);
+    jcv_as_generated(c, fn);
     for (unsigned i = 0; i < n; i++) {
-        PyObject *d = a->items[i] || !defaults
-                          ? NULL
-                          : PyDict_GetItem(defaults, PyTuple_GET_ITEM(fields, (Py_ssize_t)i));
-        if (d)
-            a->items[i] = jcv_constant(c, d);
-        if (!a->items[i])
+        if (!a->items[i] && i < required)
             jcv_refuse(c, "an argument is missing");
+        if (!a->items[i])
+            a->items[i] = jcv_constant(c, PyTuple_GET_ITEM(defaults, i - required));
     }
     return a;
 }
@@ -263,68 +264,11 @@ static bool plain_class(PyTypeObject *t) {
            t->tp_base;
 }
 
-/* A method that dataclasses wrote. */
-static bool written_by_dataclass(PyObject *fn) {
-    if (!fn || !PyFunction_Check(fn))
-        return false;
-    PyObject *file = attr_or_null(PyFunction_GET_CODE(fn), "co_filename");
-    bool yes = file && PyUnicode_CompareWithASCIIString(file, "<string>") == 0;
-    Py_XDECREF(file);
-    return yes;
-}
-
-static bool is_missing(PyObject *o) { return !strcmp(Py_TYPE(o)->tp_name, "_MISSING_TYPE"); }
-
-static jcv_av *field_default(jcv *c, PyObject *field) {
-    PyObject *d = jcv_own(c, PyObject_GetAttrString(field, "default"));
-    if (!is_missing(d))
-        return jcv_constant(c, d);
-    PyObject *f = jcv_own(c, PyObject_GetAttrString(field, "default_factory"));
-    if (is_missing(f))
-        jcv_refuse(c, "an argument is missing");
-    return jcv_call(c, jcv_py(c, f, NULL), &(jcv_args){0});
-}
-
-static void init_dataclass(jcv *c, jcv_av *o, PyObject *fields, const jcv_args *args) {
-    unsigned at = 0, used = 0;
-    Py_ssize_t pos = 0;
-    PyObject *name, *field;
-    while (PyDict_Next(fields, &pos, &name, &field)) {
-        PyObject *kind = jcv_own(c, PyObject_GetAttrString(field, "_field_type"));
-        PyObject *in = jcv_own(c, PyObject_GetAttrString(field, "init"));
-        PyObject *kw_only = attr_or_null(field, "kw_only"), *kind_name = attr_or_null(kind, "name");
-        bool kw = kw_only == Py_True;
-        bool plain = kind_name && PyUnicode_CompareWithASCIIString(kind_name, "_FIELD") == 0;
-        Py_XDECREF(kw_only);
-        Py_XDECREF(kind_name);
-        PyObject *d = jcv_lookup(c, Py_TYPE(o->py), name);
-        if (!plain || (d && Py_TYPE(d)->tp_descr_set && !jpy_is_member(Py_TYPE(o->py), d)))
-            jcv_refuse(c, "a dataclass with class or init variables, or descriptors");
-        jcv_av *v = NULL;
-        if (in == Py_True && !kw && at < args->n_pos)
-            v = args->pos[at++];
-        for (unsigned k = 0; k < args->n_kw && in == Py_True && !v; k++)
-            if (PyUnicode_Compare(args->names[k], name) == 0) {
-                v = args->kw[k];
-                used++;
-            }
-        PyObject *key = Py_NewRef(name);
-        PyUnicode_InternInPlace(&key);
-        jcv_set_fresh(c, o, jcv_own(c, key), v ? v : field_default(c, field));
-    }
-    if (at < args->n_pos || used < args->n_kw)
-        jcv_refuse(c, "an unexpected argument");
-    if (lookup(Py_TYPE(o->py), "__post_init__")) {
-        PyObject *key = jcv_own(c, PyUnicode_InternFromString("__post_init__"));
-        jcv_call(c, jcv_getattr(c, o, key), &(jcv_args){0});
-    }
-}
-
 static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
     if (!plain_class(t))
         return NULL;
     PyObject *init = lookup(t, "__init__"), *fields = lookup(t, "__dataclass_fields__");
-    bool generated = written_by_dataclass(init);
+    bool generated = jcv_is_generated(init);
     bool takes_nothing = t->tp_init == PyBaseObject_Type.tp_init;
     if (!takes_nothing && !(init && PyFunction_Check(init)))
         return NULL;
@@ -335,9 +279,9 @@ static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
     jcv_guard_type(c, t);
     if (generated && fields && PyDict_CheckExact(fields)) {
         if (t->tp_setattro != PyObject_GenericSetAttr &&
-            !written_by_dataclass(lookup(t, "__setattr__")))
+            !jcv_is_generated(lookup(t, "__setattr__")))
             jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);
-        init_dataclass(c, o, fields, args);
+        jcv_init_dataclass(c, o, init, fields, args);
     } else if (!takes_nothing) {
         jcv_args more = *args;
         more.n_pos++;
@@ -358,7 +302,7 @@ static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
  * __init__ with it. */
 static jcv_av *made_by_new(jcv *c, PyTypeObject *t, const jcv_args *args) {
     PyObject *d = lookup(t, "__new__");
-    PyObject *fn = d && Py_TYPE(d) == &PyStaticMethod_Type ? attr_or_null(d, "__func__") : NULL;
+    PyObject *fn = d && Py_TYPE(d) == &PyStaticMethod_Type ? jcv_attr_or_null(d, "__func__") : NULL;
     if (!fn || !PyFunction_Check(fn) || Py_TYPE(t)->tp_call != PyType_Type.tp_call) {
         Py_XDECREF(fn);
         return NULL;

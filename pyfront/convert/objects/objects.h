@@ -21,6 +21,15 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_bound(jcv *c, PyObject *function, jcv_av *self);
 jcv_av *jcv_builtin_method(jcv *c, jcv_av *o, PyObject *name);
 
+/* generated.c: functions that dataclass and namedtuple write */
+PyObject *jcv_attr_or_null(PyObject *o, const char *name);
+bool jcv_is_generated(PyObject *fn);
+/* Whether a function is the constructor of a named tuple of so many fields. */
+bool jcv_is_named_new(PyObject *fn, Py_ssize_t n_fields);
+/* Assumes that its code and defaults stay as they are. */
+void jcv_as_generated(jcv *c, PyObject *fn);
+void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const jcv_args *args);
+
 /* objects.c: objects that are made inside; NULL: not one that is known here */
 
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);

@@ -68,23 +68,30 @@ static jcv_av *call_builtin(jcv *c, const char *name, jcv_av *a, jcv_av *b) {
     return jcv_call_builtin(c, jcv_py(c, f, NULL), &(jcv_args){.pos = pos, .n_pos = b ? 2 : 1});
 }
 
-/* Name of the attribute that sub-pattern i of a class pattern looks at; NULL: the object itself. */
-static PyObject *attr_name(jcv *c, const jpy_tree *p, jcv_av *cls, unsigned i) {
+/* Whether the one position of a class pattern is the object itself. */
+static bool is_itself(const PyTypeObject *t) {
     static PyTypeObject *const itself[] = {&PyBool_Type,  &PyByteArray_Type, &PyBytes_Type,
                                            &PyDict_Type,  &PyFloat_Type,     &PyFrozenSet_Type,
                                            &PyLong_Type,  &PyList_Type,      &PySet_Type,
                                            &PyTuple_Type, &PyUnicode_Type,   NULL};
+    for (int k = 0; itself[k]; k++)
+        if (PyType_IsSubtype((PyTypeObject *)t, itself[k]))
+            return true;
+    return false;
+}
+
+/* Name of the attribute that sub-pattern i of a class pattern looks at; NULL: the object itself. */
+static PyObject *attr_name(jcv *c, const jpy_tree *p, jcv_av *cls, unsigned i) {
     PyObject *name;
     if (i >= p->x.n) {
         name = PyList_GET_ITEM(p->obj, (Py_ssize_t)(i - p->x.n));
     } else {
-        for (int k = 0; itself[k] && i == 0; k++)
-            if (PyType_IsSubtype((PyTypeObject *)cls->py, itself[k]))
-                return NULL;
         jcv_av *names =
             jcv_getattr_opt(c, cls, jcv_own(c, PyUnicode_InternFromString("__match_args__")));
+        if (!names && p->x.n == 1 && is_itself((PyTypeObject *)cls->py))
+            return NULL;
         PyObject *t = names ? jcv_const_object(c, names) : NULL;
-        if (!t || !PyTuple_CheckExact(t) || (Py_ssize_t)i >= PyTuple_GET_SIZE(t))
+        if (!t || !PyTuple_CheckExact(t) || (Py_ssize_t)p->x.n > PyTuple_GET_SIZE(t))
             jcv_refuse(c, "a class pattern with too many positions");
         name = PyTuple_GET_ITEM(t, (Py_ssize_t)i);
     }
@@ -133,19 +140,77 @@ static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o);
 typedef struct parts {
     jpy_tree *p;
     jcv_av *o, *cls;
+    jcv_av **of; /* of a class pattern: what its sub-patterns look at */
     unsigned at;
 } parts;
 
-static jcv_av *class_parts(jcv *c, void *user) {
+/* What a class pattern has looked at, or whether an alternative fits: names are bound by this,
+ * since reading it again may do something. */
+typedef struct jcv_matched {
+    const jpy_tree *p;
+    const jcv_av *o;
+    const jcv_ctx *ctx;
+    jcv_av **of, *fits;
+    struct jcv_matched *next;
+} jcv_matched;
+
+static void remember(jcv *c, const jpy_tree *p, const jcv_av *o, jcv_av **of, jcv_av *fits) {
+    jcv_matched *m = jcv_alloc(c, sizeof *m);
+    *m = (jcv_matched){p, o, c->ctx, of, fits, c->matched};
+    c->matched = m;
+}
+
+/* NULL: it was found where the graph decided something, and is not known here. */
+static const jcv_matched *remembered(jcv *c, const jpy_tree *p, const jcv_av *o, bool fits) {
+    const jcv_matched *m = c->matched;
+    while (m && (m->p != p || m->o != o || (m->fits != NULL) != fits))
+        m = m->next;
+    for (const jcv_ctx *x = c->ctx; m && x; x = x->parent)
+        if (x == m->ctx)
+            return m;
+    return NULL;
+}
+
+static jcv_av *part_again(jcv *c, const jpy_tree *p, jcv_av *o, jcv_av *cls, unsigned i) {
+    const jcv_matched *m = remembered(c, p, o, false);
+    if (m)
+        return m->of[i];
+    PyObject *name = attr_name(c, p, cls, i);
+    PyTypeObject *t = name ? jcv_type_of(c, o) : NULL;
+    PyObject *d = t ? jcv_lookup(c, t, name) : NULL;
+    if (d && (Py_TYPE(d) == &PyProperty_Type ||
+              (Py_TYPE(d)->tp_descr_get && (Py_TYPE(d)->tp_flags & Py_TPFLAGS_HEAPTYPE))))
+        jcv_refuse(c, "a property that a pattern reads where the graph decides");
+    return part(c, p, o, cls, i);
+}
+
+static jcv_av *class_part(jcv *c, void *user) {
     parts x = *(parts *)user;
     if (x.at == x.p->x.n + x.p->y.n)
         return jcv_bool(c, true);
-    jcv_av *v = part(c, x.p, x.o, x.cls, x.at);
-    if (!v)
-        return jcv_bool(c, false);
-    jcv_av *first = matches(c, sub_pattern(x.p, x.at), v);
+    jcv_av *first = matches(c, sub_pattern(x.p, x.at), x.of[x.at]);
     x.at++;
-    return combine(c, first, false, class_parts, &x);
+    return combine(c, first, false, class_part, &x);
+}
+
+/* All attributes are read before the first of them is matched. */
+static jcv_av *class_parts(jcv *c, void *user) {
+    parts x = *(parts *)user;
+    unsigned n = x.p->x.n + x.p->y.n;
+    PyObject *names = jcv_own(c, PyTuple_New(n));
+    x.of = jcv_alloc(c, (n + 1) * sizeof(jcv_av *));
+    for (unsigned i = 0; i < n; i++) {
+        PyObject *name = attr_name(c, x.p, x.cls, i);
+        for (unsigned k = 0; k < i && name; k++)
+            if (PyTuple_GET_ITEM(names, k) == name)
+                jcv_refuse(c, "a class pattern with an attribute twice");
+        PyTuple_SET_ITEM(names, i, Py_NewRef(name ? name : Py_None));
+        x.of[i] = part(c, x.p, x.o, x.cls, i);
+        if (!x.of[i])
+            return jcv_bool(c, false);
+    }
+    remember(c, x.p, x.o, x.of, NULL);
+    return class_part(c, &x);
 }
 
 static jcv_av *sequence_parts(jcv *c, void *user) {
@@ -196,6 +261,7 @@ typedef struct others {
 static jcv_av *alternatives(jcv *c, void *user) {
     others x = *(others *)user;
     jcv_av *first = matches(c, x.p->x.v[x.at], x.o);
+    remember(c, x.p->x.v[x.at], x.o, NULL, first);
     if (++x.at == x.p->x.n)
         return first;
     return combine(c, first, true, alternatives, &x);
@@ -217,7 +283,7 @@ static jcv_av *value(jcv *c, jcv_av *o, jcv_av *v) {
 static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o) {
     c->at = p->line ? p : c->at;
     o = jcv_settled(c, o);
-    parts x = {p, o, NULL, 0};
+    parts x = {.p = p, .o = o};
     switch (p->op) {
     case JPY_P_VALUE:
         return value(c, o, jcv_eval(c, p->a));
@@ -257,7 +323,10 @@ static jcv_out bind_arm(jcv *c, void *user, int arm) {
 static void bind_alternative(jcv *c, others *x) {
     jcv_val *g = NULL;
     bool last = x->at + 1 == x->p->x.n;
-    int t = last ? 1 : jcv_truth(c, matches(c, x->p->x.v[x->at], x->o), &g);
+    const jcv_matched *m = last ? NULL : remembered(c, x->p->x.v[x->at], x->o, true);
+    if (!last && !m)
+        jcv_refuse(c, "alternatives of a pattern that the graph decides");
+    int t = last ? 1 : jcv_truth(c, m->fits, &g);
     if (t < 0)
         jcv_branch(c, g, bind_arm, x);
     else
@@ -290,7 +359,7 @@ static void bind(jcv *c, jpy_tree *p, jcv_av *o) {
         jcv_av *cls = class_of(c, p);
         for (unsigned i = 0; i < p->x.n + p->y.n; i++)
             if (captures(sub_pattern(p, i))) {
-                jcv_av *v = part(c, p, o, cls, i);
+                jcv_av *v = part_again(c, p, o, cls, i);
                 if (!v)
                     jcv_refuse(c, "an attribute that a pattern has found is missing");
                 bind(c, sub_pattern(p, i), v);
