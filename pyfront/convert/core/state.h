@@ -259,6 +259,7 @@ struct jcv {
     const jpy_tree *running;           /* the innermost statement */
     jcv_asked asked;
     jcv_ahead *ahead; /* what expressions of the statement that runs are known to give (fork.c) */
+    JN_VEC(uint32_t) gaps;       /* slots of dicts made here of which keys were taken out */
     struct jcv_matched *matched; /* what class patterns have looked at (syntax/match.c) */
     const jpy_tree *loop;  /* the statement whose rounds the graph makes, if it can be peeled */
     JN_VEC(jcv_av *) made; /* AV_LIST and AV_DICT, to find the place one was made at by its slot */

@@ -72,6 +72,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->left_out);
     jn_vec_free(&c->visited);
     jn_vec_free(&c->made);
+    jn_vec_free(&c->gaps);
     jn_vec_free(&c->stored);
     jn_vec_free(&c->stored_tracked);
     jn_vec_free(&c->places);

@@ -290,6 +290,9 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
             r->slot = a->origin->src->slot;
             return r;
         }
+        for (size_t i = 0; i < c->gaps.n; i++)
+            if (c->gaps.data[i] == a->slot) /* a new one would have neither gaps nor the room */
+                jcv_refuse(c, "a dict that keys were taken out of leaves the graph");
         r->kind = a->kind == AV_LIST ? JPY_MAKE_LIST : JPY_MAKE_DICT;
         r->id = id_of(c, f, c->slot_init.data[a->slot]);
         seq = c->slots.data[a->slot];

@@ -283,6 +283,8 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
         jcv_refuse(c, "a key that is taken out of a dict behind one that is put in");
     if (t->text != jcv_cleared)
         now->text = jcv_whole_text(c, jcv_pairs_gone(t) + 1, 0);
+    if (!d->origin && !jn_vec_push(&c->gaps, d->slot))
+        jcv_refuse(c, "out of memory");
     jcv_put(c, d->slot, now);
     jcv_wrote_if(c, d->origin != NULL);
     return *name == 'p' ? v : jcv_none(c);
