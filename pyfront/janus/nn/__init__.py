@@ -9,16 +9,16 @@ from .attention import (MultiheadAttention, Transformer, TransformerDecoder, Tra
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .conv import AvgPool2d, Conv2d, MaxPool2d
 from .conv_transpose import Conv1d, ConvTranspose1d, ConvTranspose2d
-from .linear import Embedding, Flatten, Identity, Linear
-from .loss import (BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss,
+from .linear import Embedding, EmbeddingBag, Flatten, Identity, Linear
+from .loss import (BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss, CTCLoss,
                    GaussianNLLLoss, HingeEmbeddingLoss, HuberLoss, KLDivLoss, L1Loss, MarginRankingLoss, MSELoss,
                    NLLLoss, PairwiseDistance, PoissonNLLLoss, SmoothL1Loss, TripletMarginLoss)
 from .module import Module
-from .norm import (BatchNorm1d, BatchNorm2d, Dropout, Dropout1d, Dropout2d, GroupNorm, InstanceNorm1d, InstanceNorm2d,
-                   LayerNorm, RMSNorm)
+from .norm import (AlphaDropout, BatchNorm1d, BatchNorm2d, Dropout, Dropout1d, Dropout2d, GroupNorm, InstanceNorm1d,
+                   InstanceNorm2d, LayerNorm, LocalResponseNorm, RMSNorm)
 from .parameter import Parameter
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .spatial import (AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d, AvgPool1d,
-                      ConstantPad1d, ConstantPad2d, MaxPool1d, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
+                      ConstantPad1d, ConstantPad2d, Fold, MaxPool1d, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
                       ReflectionPad2d, ReplicationPad1d, ReplicationPad2d, Unflatten, Unfold, Upsample,
                       UpsamplingBilinear2d, UpsamplingNearest2d, ZeroPad1d, ZeroPad2d)

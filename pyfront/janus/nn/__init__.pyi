@@ -58,11 +58,13 @@ from janus.nn.conv_transpose import Conv1d as Conv1d
 from janus.nn.conv_transpose import ConvTranspose1d as ConvTranspose1d
 from janus.nn.conv_transpose import ConvTranspose2d as ConvTranspose2d
 from janus.nn.linear import Embedding as Embedding
+from janus.nn.linear import EmbeddingBag as EmbeddingBag
 from janus.nn.linear import Flatten as Flatten
 from janus.nn.linear import Identity as Identity
 from janus.nn.linear import Linear as Linear
 from janus.nn.loss import BCELoss as BCELoss
 from janus.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from janus.nn.loss import CTCLoss as CTCLoss
 from janus.nn.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from janus.nn.loss import CosineSimilarity as CosineSimilarity
 from janus.nn.loss import CrossEntropyLoss as CrossEntropyLoss
@@ -79,6 +81,7 @@ from janus.nn.loss import PoissonNLLLoss as PoissonNLLLoss
 from janus.nn.loss import SmoothL1Loss as SmoothL1Loss
 from janus.nn.loss import TripletMarginLoss as TripletMarginLoss
 from janus.nn.module import Module as Module
+from janus.nn.norm import AlphaDropout as AlphaDropout
 from janus.nn.norm import BatchNorm1d as BatchNorm1d
 from janus.nn.norm import BatchNorm2d as BatchNorm2d
 from janus.nn.norm import Dropout as Dropout
@@ -88,6 +91,7 @@ from janus.nn.norm import GroupNorm as GroupNorm
 from janus.nn.norm import InstanceNorm1d as InstanceNorm1d
 from janus.nn.norm import InstanceNorm2d as InstanceNorm2d
 from janus.nn.norm import LayerNorm as LayerNorm
+from janus.nn.norm import LocalResponseNorm as LocalResponseNorm
 from janus.nn.norm import RMSNorm as RMSNorm
 from janus.nn.parameter import Parameter as Parameter
 from janus.nn.rnn import GRU as GRU
@@ -103,6 +107,7 @@ from janus.nn.spatial import AdaptiveMaxPool2d as AdaptiveMaxPool2d
 from janus.nn.spatial import AvgPool1d as AvgPool1d
 from janus.nn.spatial import ConstantPad1d as ConstantPad1d
 from janus.nn.spatial import ConstantPad2d as ConstantPad2d
+from janus.nn.spatial import Fold as Fold
 from janus.nn.spatial import MaxPool1d as MaxPool1d
 from janus.nn.spatial import PixelShuffle as PixelShuffle
 from janus.nn.spatial import PixelUnshuffle as PixelUnshuffle

@@ -197,3 +197,24 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of [N, C, H, W]."""
 
     dimensions = (4,)
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean and variance, for networks of SELU."""
+
+    def forward(self, input):
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class LocalResponseNorm(Module):
+    """Divides by (k + alpha * mean of squares of `size` neighbouring channels) to the power beta."""
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

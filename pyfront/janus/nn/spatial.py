@@ -196,3 +196,13 @@ class Unflatten(_Options):
 
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)
+
+
+class Fold(_Options):
+    """Columns added up to images: Unfold turned round."""
+
+    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+        super().__init__(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+    def forward(self, input):
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
