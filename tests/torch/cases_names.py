@@ -34,6 +34,24 @@ MADE = ("T.cumprod(x, 1)", "T.cumprod(x, 0)", "T.logcumsumexp(x, 1)", "T.cummax(
         "x.scatter_reduce(1, k, w, 'sum', include_self=False)", "x.scatter_reduce(1, k, w, 'mean', include_self=False)",
         "x.scatter_reduce(1, k, w, 'prod', include_self=False)", "x.scatter_reduce(1, k, w, 'amax', include_self=False)",
         "x.scatter_reduce(1, k, w, 'amin', include_self=False)", "x.clone().scatter_reduce_(1, k, w, 'amax')")
+SAMPLED = ("F.fold(F.unfold(im, 2), (4, 5), 2)",
+           "F.fold(F.unfold(im, (2, 3), padding=1, stride=2), (4, 5), (2, 3), padding=1, stride=2)",
+           "F.fold(F.unfold(im, 2, dilation=2), (4, 5), 2, dilation=2)", "F.affine_grid(th, (2, 3, 3, 4))",
+           "F.affine_grid(th, (2, 3, 3, 4), align_corners=True)", "F.grid_sample(im, gr)",
+           "F.grid_sample(im, gr, align_corners=True)", "F.grid_sample(im, gr, padding_mode='border')",
+           "F.grid_sample(im, gr*2, padding_mode='reflection')",
+           "F.grid_sample(im, gr*3, padding_mode='reflection', align_corners=True)", "F.local_response_norm(im, 2)",
+           "F.local_response_norm(im, 3, .1, .5, 2.)", "F.embedding_bag(i2, w)", "F.embedding_bag(i2, w, mode='sum')",
+           "F.embedding_bag(i2, w, mode='max')", "F.embedding_bag(i1, w, of)", "F.embedding_bag(i1, w, of, mode='max')",
+           "F.embedding_bag(i1, w, of, mode='sum', per_sample_weights=ps)",
+           "F.embedding_bag(i1, w, T.tensor([0, 2, 6]), mode='sum', include_last_offset=True)",
+           "F.embedding_bag(i1, w, of, padding_idx=1)", "F.embedding_bag(i1, w, of, mode='max', padding_idx=1)",
+           "F.embedding_bag(i2, w, padding_idx=-1, mode='sum')", "F.ctc_loss(F.log_softmax(lp, 2), tg, (5, 4), (2, 3))",
+           "F.ctc_loss(F.log_softmax(lp, 2), tg, T.tensor([5, 4]), T.tensor([2, 1]), reduction='none')",
+           "F.ctc_loss(F.log_softmax(lp, 2), T.tensor([1, 2, 2, 1, 3]), (5, 5), (2, 3), reduction='sum')",
+           "F.ctc_loss(F.log_softmax(lp, 2), tg, (5, 2), (2, 3), reduction='none', zero_infinity=True)",
+           "F.ctc_loss(F.log_softmax(lp, 2), tg, (5, 5), (0, 3), reduction='none', blank=3)",
+           "F.ctc_loss(F.log_softmax(lp[:, 0], 1), tg[0], T.tensor(5), T.tensor(3))")
 ALONE = ("T.triu_indices(3, 4)", "T.triu_indices(4, 3, 1)", "T.triu_indices(0, 3)", "T.triu_indices(-1, 3)", "T.tril_indices(3, 4, -1)",
          "T.tril_indices(2, 2, 9)", "T.tril_indices(2, 2, dtype=T.int32)", "T.block_diag()")
 LIMITS = ("bits", "max", "min", "dtype")
@@ -54,6 +72,11 @@ def collect(c):
                 "s = T.tensor([-.9, -.2, -.2, .3, .8]); k = T.tensor([[0, 1, 1, 2], [3, 3, 3, 3], [0, 0, 2, 1]]); ")
     for source in MADE:
         c.add(settings + source, drawn("x", (3, 4)), drawn("w", (3, 4)))
+    settings = ("gr = gr * 1.2; w = w - 0.5; i2 = T.tensor([[0, 1, 5], [2, 2, 4]]); i1 = T.tensor([0, 1, 1, 4, 5, 2]); "
+                "of = T.tensor([0, 2, 2, 4]); tg = T.tensor([[1, 2, 3], [1, 1, 2]]); ")
+    for source in SAMPLED:
+        c.add(settings + source, drawn("im", (2, 3, 4, 5)), drawn("th", (2, 2, 3)), drawn("gr", (2, 3, 4, 2)), drawn("w", (6, 3)),
+              drawn("lp", (5, 2, 4)), drawn("ps", (6,)), tolerance=16.0)
     for source in ALONE:
         c.add(source)
     for dtype in ("float16", "bfloat16", "float32", "float64", "int64"):
