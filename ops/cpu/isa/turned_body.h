@@ -11,14 +11,15 @@
  * a vector for each LANES of k.
  */
 
-enum { F(TURN_ROWS) = 2, F(TURN_BLOCKS) = 4 };
+/* Sums of a tile, for which registers have room. */
+enum { F(TURN_SUMS) = 4 };
 
 /* Sums of one lane, for rows of A and blocks of columns; a and b are those of the lane. */
 JN_INLINE void F(lane)(const int rows, const int blocks, const int vectors, const T *a,
                        int64_t a_row, const T *b, V *sum) {
     UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ZERO();
     UNROLL for (int p = 0; p < vectors; p++) {
-        V vb[F(TURN_BLOCKS)];
+        V vb[F(TURN_SUMS)];
         UNROLL for (int j = 0; j < blocks; j++) {
             vb[j] = LOAD(b + (j * LANES * vectors + p) * LANES);
             if (rows > 1) /* read once: what is read is what takes the time */
@@ -35,7 +36,7 @@ JN_INLINE void F(lane)(const int rows, const int blocks, const int vectors, cons
 /* The same of four lanes that are added up first: a's are the first, then 2, 1 and 3 further on. */
 JN_INLINE void F(four_lanes)(const int rows, const int blocks, const int vectors, const T *a,
                              int64_t a_row, const T *b, V *sum) {
-    V x[F(TURN_BLOCKS)], y[F(TURN_BLOCKS)];
+    V x[F(TURN_SUMS)], y[F(TURN_SUMS)];
     const int step = vectors * LANES;
     F(lane)(rows, blocks, vectors, a, a_row, b, sum);
     F(lane)(rows, blocks, vectors, a + 2, a_row, b + step, x);
@@ -49,7 +50,7 @@ JN_INLINE void F(four_lanes)(const int rows, const int blocks, const int vectors
 JN_INLINE void F(turned_tile)(const int rows, const int blocks, const int vectors, const T *a,
                               int64_t a_row, const T *b, T *c, int64_t ldc, const T *from,
                               int64_t from_row, MASK mask) {
-    V sum[F(TURN_BLOCKS)], x[F(TURN_BLOCKS)], y[F(TURN_BLOCKS)];
+    V sum[F(TURN_SUMS)], x[F(TURN_SUMS)], y[F(TURN_SUMS)];
     const int step = 4 * vectors * LANES;
     F(four_lanes)(rows, blocks, vectors, a, a_row, b, sum);
     F(four_lanes)(rows, blocks, vectors, a + 8, a_row, b + step, x);
@@ -75,36 +76,41 @@ typedef void (*F(turned_fn))(const T *a, int64_t a_row, const T *b, T *c, int64_
     }
 #define TURNED_OF(vectors)                                                                         \
     TURNED(1, 1, vectors)                                                                          \
-    TURNED(1, 2, vectors) TURNED(1, 4, vectors) TURNED(2, 1, vectors) TURNED(2, 2, vectors)
+    TURNED(1, 2, vectors)                                                                          \
+    TURNED(1, 4, vectors) TURNED(2, 1, vectors) TURNED(2, 2, vectors) TURNED(4, 1, vectors)
 TURNED_OF(1)
 TURNED_OF(2)
 TURNED_OF(3)
 TURNED_OF(4)
 #define ENTRY(v)                                                                                   \
     {                                                                                              \
-        F(turned_1_1_##v), F(turned_1_2_##v), F(turned_1_4_##v), F(turned_2_1_##v),                \
-            F(turned_2_2_##v)                                                                      \
+        {F(turned_1_1_##v), F(turned_1_2_##v), F(turned_1_4_##v)},                                 \
+            {F(turned_2_1_##v), F(turned_2_2_##v), NULL}, {                                        \
+            F(turned_4_1_##v), NULL, NULL                                                          \
+        }                                                                                          \
     }
-/* By vectors of k; the widest last, of one row and of two. */
-static const F(turned_fn) F(turned_tiles)[][5] = {ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4)};
+/* By vectors of k; rows of 1, 2 and 4; blocks of 1, 2 and 4. */
+static const F(turned_fn) F(turned_tiles)[][3][3] = {ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4)};
 #undef ENTRY
 #undef TURNED_OF
 #undef TURNED
 
+/* Up to four rows by a block of columns after the other, each as often as its tiles are low. */
 static void F(turned)(const jn_gemm_args *g, const T *from, int64_t from_row) {
-    const F(turned_fn) *tiles = F(turned_tiles)[g->k / LANES - 1];
-    const T *a = g->a;
-    int64_t i = 0;
-    for (; i < g->m; i += F(TURN_ROWS)) {
-        bool two = i + 1 < g->m;
+    const F(turned_fn)(*tiles)[3] = F(turned_tiles)[g->k / LANES - 1];
+    for (int64_t i = 0, rows; i < g->m; i += rows) {
+        int tall = g->m - i >= 4 ? 2 : g->m - i >= 2;
+        rows = 1 << tall;
         const T *b = g->turned;
         for (int64_t j = 0, blocks; j < g->n; j += blocks * LANES, b += blocks * LANES * g->k) {
             int64_t left = (g->n - j + LANES - 1) / LANES, rest = (g->n - j) % LANES;
-            int wide = left >= 4 && !two ? 2 : left >= 2;
+            int wide = left >= 4 && tall == 0 ? 2 : left >= 2, high = wide && tall ? 1 : tall;
             blocks = 1 << wide;
             MASK mask = MAKE_MASK(rest && blocks == left ? rest : LANES);
-            tiles[wide + 3 * two](a + i * g->a_row, g->a_row, b, (T *)g->c + i * g->ldc + j, g->ldc,
-                                  AT(from, i * from_row + j), from_row, mask);
+            for (int64_t r = i; r < i + rows; r += 1 << high)
+                tiles[high][wide]((const T *)g->a + r * g->a_row, g->a_row, b,
+                                  (T *)g->c + r * g->ldc + j, g->ldc, AT(from, r * from_row + j),
+                                  from_row, mask);
         }
     }
 }
