@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probability distributions with PyTorch's names: Categorical, Bernoulli, Normal, Uniform, Exponential, Laplace, Gumbel.
+"""Probability distributions with PyTorch's names.
 
 Draws come from janus's generator; `rsample` lets gradients through to the parameters.  Parameters
-are broadcast together: their common shape is `batch_shape`, and `event_shape` is empty throughout.
+are broadcast together: their common shape is `batch_shape`. `event_shape` is empty but of Dirichlet and Independent.
 """
 import math
 
@@ -312,9 +312,203 @@ class Gumbel(Distribution):
         return self.scale.log() + 1.5772156649015329
 
 
+class LogNormal(Normal):
+    """What has a normal logarithm."""
+
+    @property
+    def mean(self):
+        return (self.loc + self.scale * self.scale / 2).exp()
+
+    @property
+    def variance(self):
+        square = self.scale * self.scale
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def rsample(self, sample_shape=()):
+        return super().rsample(sample_shape).exp()
+
+    def log_prob(self, value):
+        return super().log_prob(value.log()) - value.log()
+
+    def cdf(self, value):
+        return super().cdf(value.log())
+
+    def entropy(self):
+        return super().entropy() + self.loc
+
+
+def _standard_gamma(shape):
+    """Draws of a gamma distribution of a shape and the rate 1, by Marsaglia's and Tsang's method: normal numbers, cubed, of
+    which more than nine in ten are taken; the others are drawn again. Below 1 one of shape + 1 is made smaller."""
+    small = shape < 1
+    base = _C.where(small, shape + 1, shape) - 1 / 3
+    left, drawn = shape.isfinite(), shape
+    while left.any():
+        x = _C.randn(tuple(shape.shape), dtype=shape.dtype)
+        v = (1 + x / (3 * base.sqrt())) ** 3
+        u = 1 - _C.rand(tuple(shape.shape), dtype=shape.dtype)
+        taken = left & (v > 0) & (u.log() < 0.5 * x * x + base * (1 - v + v.clamp(min=1e-30).log()))
+        drawn = _C.where(taken, base * v, drawn)
+        left = left & taken.logical_not()
+    power = (1 - _C.rand(tuple(shape.shape), dtype=shape.dtype)) ** (1 / shape)
+    return _C.where(small, drawn * power, drawn)
+
+
+class Gamma(Distribution):
+    """The gamma distribution, of a concentration (its shape) and a rate; draws have no gradient."""
+
+    def __init__(self, concentration, rate):
+        self.concentration, self.rate = _broadcast(concentration, rate)
+        _positive(concentration=self.concentration, rate=self.rate)
+        self.batch_shape = self.rate.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.concentration / self.rate
+
+    @property
+    def variance(self):
+        """Variance."""
+        return self.concentration / (self.rate * self.rate)
+
+    def sample(self, sample_shape=()):
+        with _C.no_grad():
+            shape = self._shape(sample_shape)
+            return _standard_gamma(self.concentration.expand(shape)) / self.rate
+
+    def log_prob(self, value):
+        c = self.concentration
+        return c * self.rate.log() + (c - 1) * value.log() - self.rate * value - c.lgamma()
+
+    def entropy(self):
+        c = self.concentration
+        return c - self.rate.log() + c.lgamma() + (1 - c) * c.digamma()
+
+
+class Dirichlet(Distribution):
+    """Shares that add up to 1, along the last dim; draws have no gradient."""
+
+    def __init__(self, concentration):
+        if concentration.ndim < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        _positive(concentration=concentration)
+        self.concentration = concentration
+        self.batch_shape, self.event_shape = concentration.shape[:-1], concentration.shape[-1:]
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.concentration / self.concentration.sum(-1, keepdim=True)
+
+    @property
+    def variance(self):
+        """Variance."""
+        total = self.concentration.sum(-1, keepdim=True)
+        return self.concentration * (total - self.concentration) / (total * total * (total + 1))
+
+    def sample(self, sample_shape=()):
+        with _C.no_grad():
+            drawn = _standard_gamma(self.concentration.expand(self._shape(sample_shape) + tuple(self.event_shape)))
+            return drawn / drawn.sum(-1, keepdim=True)
+
+    def log_prob(self, value):
+        c = self.concentration
+        return ((c - 1) * value.log()).sum(-1) + c.sum(-1).lgamma() - c.lgamma().sum(-1)
+
+    def entropy(self):
+        c, total = self.concentration, self.concentration.sum(-1)
+        return c.lgamma().sum(-1) - total.lgamma() + (total - c.shape[-1]) * total.digamma() - ((c - 1) * c.digamma()).sum(-1)
+
+
+class Beta(Distribution):
+    """The first of two shares of Dirichlet's distribution; draws have no gradient."""
+
+    def __init__(self, concentration1, concentration0):
+        self.concentration1, self.concentration0 = _broadcast(concentration1, concentration0)
+        self._shares = Dirichlet(_C.stack([self.concentration1, self.concentration0], -1))
+        self.batch_shape = self.concentration1.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def variance(self):
+        """Variance."""
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total * total * (total + 1))
+
+    def sample(self, sample_shape=()):
+        return self._shares.sample(sample_shape)[..., 0]
+
+    def log_prob(self, value):
+        return self._shares.log_prob(_C.stack([value, 1 - value], -1))
+
+    def entropy(self):
+        return self._shares.entropy()
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dims are one event: their logarithms of probabilities are added."""
+
+    def __init__(self, base_distribution, reinterpreted_batch_ndims):
+        if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
+            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                             f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}")
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        kept = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
+        self.batch_shape = base_distribution.batch_shape[:kept]
+        self.event_shape = tuple(base_distribution.batch_shape[kept:]) + tuple(base_distribution.event_shape)
+        self.has_rsample = base_distribution.has_rsample
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.base_dist.mean
+
+    @property
+    def variance(self):
+        """Variance."""
+        return self.base_dist.variance
+
+    def rsample(self, sample_shape=()):
+        return self.base_dist.rsample(sample_shape)
+
+    def sample(self, sample_shape=()):
+        return self.base_dist.sample(sample_shape)
+
+    def _added(self, value):
+        n = self.reinterpreted_batch_ndims
+        return value.sum(tuple(range(-n, 0))) if n else value
+
+    def log_prob(self, value):
+        return self._added(self.base_dist.log_prob(value))
+
+    def entropy(self):
+        return self._added(self.base_dist.entropy())
+
+
 def kl_divergence(p, q):
-    """Divergence of q from p, for two of one kind: Normal, Categorical or Bernoulli."""
-    if type(p) is type(q) is Normal:
+    """Divergence of q from p, for two of one kind: Normal, LogNormal, Categorical, Bernoulli, Gamma, Dirichlet, Beta,
+    Exponential, or Independent of these."""
+    if type(p) is type(q) is Independent and p.reinterpreted_batch_ndims == q.reinterpreted_batch_ndims:
+        return p._added(kl_divergence(p.base_dist, q.base_dist))
+    if type(p) is type(q) is Beta:
+        return kl_divergence(p._shares, q._shares)
+    if type(p) is type(q) is Dirichlet:
+        a, b = p.concentration, q.concentration
+        total = a.sum(-1)
+        apart = (a - b) * (a.digamma() - total.digamma().unsqueeze(-1))
+        return total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma() + apart).sum(-1)
+    if type(p) is type(q) is Gamma:
+        a, b = p.concentration, q.concentration
+        return b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
+    if type(p) is type(q) is Exponential:
+        ratio = q.rate / p.rate
+        return ratio - ratio.log() - 1
+    if type(p) is type(q) and type(p) in (Normal, LogNormal):
         ratio, gap = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
         return 0.5 * (ratio + gap - 1 - ratio.log())
     if type(p) is type(q) is Categorical:
