@@ -4,6 +4,7 @@ import math
 
 from ... import _C
 from . import rnn
+from ._weight_norm import remove_weight_norm, weight_norm
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
