@@ -148,7 +148,7 @@ static void count_uses(const jn_subgraph *g, bool saved, uint32_t *uses, uint32_
 /* A draw of a size that is not known is counted on the host strand, once the shape that it is to
  * have is there: not before the segment that computes it is issued. */
 static bool waits_for(const jn_subgraph *g, const jn_node *n, const uint32_t *seg, uint32_t cur) {
-    if (n->op->role != JN_ROLE_RNG || jn_type_numel(n->out[0]) >= 0)
+    if (!jn_draws(n) || jn_type_numel(n->out[0]) >= 0)
         return false;
     for (uint32_t k = 0; k < n->n_in; k++)
         if (!jn_value_is_none(n->in[k]) && seg[n->in[k].node] == cur &&
@@ -257,7 +257,7 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
             bool acc = is_acc_add(n);
             if (waits_for(g, n, seg, cur))
                 close[cur++] = i;
-            bool now = acc || n->op->role == JN_ROLE_RNG || along[i];
+            bool now = acc || jn_draws(n) || along[i];
             uint32_t s = earliest(g, n, view, avail, now ? cur : 0);
             put(g, n, view, s, seg, avail, filled);
             has_acc[s] |= acc;

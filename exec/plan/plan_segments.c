@@ -317,7 +317,7 @@ janus_status jn_pb_issue_until(jn_builder *b, jn_scope *s, size_t node) {
     while (s->next_issue < s->cut.n_segs && s->cut.close_before[s->next_issue] <= node) {
         uint32_t k = s->next_issue++, *draws = NULL;
         for (size_t i = 1; i < s->g->nodes.n; i++)
-            if (s->cut.seg[i] == k && s->g->nodes.data[i]->op->role == JN_ROLE_RNG) {
+            if (s->cut.seg[i] == k && jn_draws(s->g->nodes.data[i])) {
                 if (!draws) {
                     draws = jn_arena_alloc(b->arena, 2 * s->g->nodes.n * sizeof *draws);
                     if (!draws)

@@ -36,7 +36,7 @@ static janus_status of_node(const jn_planset *s, const jn_node *n, jn_effects *o
         return JANUS_OK;
     for (int i = 0; i < 2 && n->subs[i]; i++)
         e = jn_effects_both(e, s->effects[n->subs[i]->index]);
-    if (n->op->role == JN_ROLE_RNG)
+    if (jn_draws(n))
         e.writes |= CLASS_DRAW;
     else if (n->op->role == JN_ROLE_ACC)
         e.writes |= CLASS_SUM;

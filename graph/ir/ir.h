@@ -122,6 +122,16 @@ static inline const jn_node *jn_value_node(const jn_subgraph *g, jn_value v) {
     return g->nodes.data[v.node];
 }
 /* Whether the op's result is a view of operand 0, where strides allow. */
+/* Whether it draws from the run's generator, in program order. Without: the graph gives it seed and
+ * offset, its row's last two operands, and it is a function of these. */
+static inline bool jn_draws(const jn_node *n) {
+    if (!n->op || n->op->role != JN_ROLE_RNG)
+        return false;
+    uint32_t rows = 0;
+    while (n->op->operands[rows].accept != JN_ACCEPT_END)
+        rows++;
+    return n->n_in < rows || jn_value_is_none(n->in[rows - 2]) || jn_value_is_none(n->in[rows - 1]);
+}
 static inline bool jn_is_view(const jn_node *n) {
     return n->op && n->op->role == JN_ROLE_COMPUTE && n->op->flags & JN_OP_VIEW && n->n_out == 1 &&
            n->n_in > 0 && !jn_value_is_none(n->in[0]);

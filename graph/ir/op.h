@@ -22,7 +22,7 @@ typedef enum jn_role {
     JN_ROLE_GRAD,    /* invoke.grad / if.grad / while.grad / foreach.grad over a frame */
     JN_ROLE_ACC,     /* acc.new, acc.add, acc.get */
     JN_ROLE_HOST,    /* host.*: through janus_host_ops, in program order */
-    JN_ROLE_RNG,     /* draws: takes the generator's next offset, in program order */
+    JN_ROLE_RNG,     /* draws: takes the run's next offset, in program order, or one given to it */
     JN_ROLE_ASSERT,  /* check; attr `id` names the assumption */
     JN_ROLE_NOTE     /* says something to the differentiation; is dropped, and never runs */
 } jn_role;

@@ -107,7 +107,7 @@ bool jn_node_has_effect(const jn_node *n, const bool *effects) {
     if (!n->op)
         return true;
     if (n->op->flags & (JN_OP_EFFECT | JN_OP_MAY_RAISE) || n->op->role == JN_ROLE_ASSERT ||
-        n->op->role == JN_ROLE_RNG)
+        jn_draws(n))
         return true;
     for (unsigned i = 0; i < jn_op_n_subs(n->op); i++) {
         if (effects[n->subs[i]->index])

@@ -130,7 +130,7 @@ static int compute(const jn_node *n, const jpy_val *in, jpy_val *out) {
     return 0;
 }
 
-/* A draw at the place of the generator that the graph's had. */
+/* A draw at the place of the generator that the graph's had, or at the one that the graph gives. */
 static int draw(replay *r, const jn_node *n, const jpy_val *in, jpy_val *out) {
     jpy_val v[8] = {{0}};
     unsigned n_in = 0;
@@ -139,7 +139,7 @@ static int draw(replay *r, const jn_node *n, const jpy_val *in, jpy_val *out) {
         bool seed = strcmp(name, "seed") == 0, offset = strcmp(name, "offset") == 0;
         if (n_in < n->n_in)
             v[n_in] = in[n_in];
-        if (seed || offset) {
+        if ((seed || offset) && jn_draws(n)) {
             v[n_in].kind = JANUS_KIND_INT;
             v[n_in].s.i = (int64_t)(seed ? r->rng.seed : r->rng.offset);
         }
@@ -150,7 +150,8 @@ static int draw(replay *r, const jn_node *n, const jpy_val *in, jpy_val *out) {
     if (jpy_apply(n->op, v, n_in, n->attrs, &y, 1, &node) < 0)
         return -1;
     jpy_node_release(node);
-    r->rng.offset += (uint64_t)jn_rng_draws(y->numel);
+    if (jn_draws(n))
+        r->rng.offset += (uint64_t)jn_rng_draws(y->numel);
     out[0] = jpy_val_tensor(y, (jpy_edge){0});
     return 0;
 }

@@ -306,8 +306,61 @@ static void wrong_arguments_are_named(void) {
     janus_module_release(m);
 }
 
+/* Numbers of each result of @main(seed, offset), for a run whose generator stands at (seed, 2). */
+static uint64_t drawn(const char *text, int64_t seed, int64_t offset, janus_numerics numerics,
+                      unsigned n, float out[][9]) {
+    janus_module *m;
+    janus_arg args[2] = {{.kind = JANUS_KIND_INT, .s.i = seed},
+                         {.kind = JANUS_KIND_INT, .s.i = offset}},
+              results[4];
+    janus_run_options o = JANUS_RUN_OPTIONS_INIT;
+    janus_run_stats stats;
+    o.rng_seed = 5;
+    o.rng_offset = 2;
+    o.numerics = numerics;
+    OK(janus_module_parse(text, strlen(text), "drawn", &m));
+    OK(janus_module_freeze(m));
+    OK(janus_run(janus_module_find(m, "main"), args, 2, &o, results, n, &stats));
+    for (unsigned i = 0; i < n; i++) {
+        memcpy(out[i], janus_tensor_data(results[i].t), sizeof out[i]);
+        janus_tensor_release(results[i].t);
+    }
+    janus_module_release(m);
+    return stats.rng_offset;
+}
+
+/* A draw whose seed and offset the graph gives is a function of these, and the run's generator
+ * stays; it is where the draws that are given none leave it. */
+static void draws_with_numbers_of_the_graph(void) {
+    static const char *const mixed =
+        "module { sub @body(%i: int, %s: int, %o: int, %x: f32[9]) -> (int, int, f32[9]) {\n"
+        "%y = uniform _, %s, %o {shape=[9]}\n%one = int 3\n%n = s.add %o, %one\n"
+        "return %s, %n, %y }\n"
+        "sub @main(%s: int, %o: int) -> (f32[9], f32[9], f32[9], f32[9]) {\n"
+        "%a = uniform _, %s, %o {shape=[9]}\n%b = uniform {shape=[9]}\n%k = int 3\n"
+        "%p, %q, %c = foreach %k, @body(%s, %o, %a)\n%d = uniform {shape=[9]}\n"
+        "return %a, %b, %c, %d } }";
+    static const char *const alone =
+        "module { sub @main(%s: int, %o: int) -> (f32[9], f32[9], f32[9]) {\n"
+        "%a = uniform {shape=[9]}\n%b = uniform {shape=[9]}\n%c = uniform {shape=[9]}\n"
+        "return %a, %b, %c } }";
+    for (int numerics = 0; numerics < 2; numerics++) {
+        float got[4][9], run[3][9], other[4][9];
+        CU_ASSERT_EQUAL(drawn(mixed, 5, 2, (janus_numerics)numerics, 4, got), 2 + 3 + 3);
+        CU_ASSERT_EQUAL(drawn(alone, 0, 0, (janus_numerics)numerics, 3, run), 2 + 9);
+        CU_ASSERT(memcmp(got[0], run[0], sizeof run[0]) == 0);
+        CU_ASSERT(memcmp(got[1], run[0], sizeof run[0]) == 0);
+        CU_ASSERT(memcmp(got[2], run[2], sizeof run[0]) == 0);
+        CU_ASSERT(memcmp(got[3], run[1], sizeof run[0]) == 0);
+        drawn(mixed, 6, 2, (janus_numerics)numerics, 4, other);
+        CU_ASSERT(memcmp(other[0], run[0], sizeof run[0]) != 0);
+        CU_ASSERT(memcmp(other[1], run[0], sizeof run[0]) == 0);
+    }
+}
+
 JN_TEST_MAIN("exec", {"recursion counts its calls", recursion_counts_its_calls},
              {"a million deep", a_million_deep}, {"overflow is an error", overflow_is_an_error},
              {"loops", loops}, {"rows of a level run together", rows_of_a_level_run_together},
              {"threads share a module", threads_share_a_module},
+             {"draws with numbers of the graph", draws_with_numbers_of_the_graph},
              {"wrong arguments are named", wrong_arguments_are_named})
