@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The random generator and tensors drawn from it.
+ * Tensors of random numbers, and the state of the generators that they are drawn from.
  *
- * The generator's state is two numbers guarded by the interpreter lock; a draw takes the offset and
- * moves it on.
+ * The state is two numbers guarded by the interpreter lock; a draw takes the offset and moves it
+ * on. Those of the default generator are here; any other keeps them as attributes
+ * (pyfront/janus/_generator.py).
  */
 #include "config.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "exec/store/store.h"
 #include "ops/attrs.h"
@@ -18,76 +18,86 @@
 #include "pyfront/methods/rng.h"
 #include "pyfront/tensor/tensor.h"
 
-/* ---- the generator
+#include <structmember.h>
+
+/* ---- generators
  * -------------------------------------------------------------------------------------------- */
 
-typedef struct generator_object {
-    PyObject_HEAD jn_rng_state state;
-} generator_object;
-
-static generator_object *default_generator;
+static jn_rng_state default_state = {67280421310721u, 0};
+static PyObject *default_generator;
+static Py_ssize_t seed_at, offset_at; /* where an object of the type has its attributes */
 
 _Thread_local bool jpy_rng_still;
 
-jn_rng_state *jpy_rng_default(void) { return &default_generator->state; }
+jn_rng_state *jpy_rng_default(void) { return &default_state; }
 
-/* The state a draw of n elements uses; the generator moves on. */
-jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n) {
-    jn_rng_state *s = &(generator ? (generator_object *)generator : default_generator)->state;
-    jn_rng_state now = *s;
-    if (generator || !jpy_rng_still)
-        s->offset += (uint64_t)jn_rng_draws(n);
-    return now;
+PyTypeObject *jpy_rng_default_type(void) { return Py_TYPE(default_generator); }
+
+static int number_at(PyObject *generator, Py_ssize_t at, int64_t *out) {
+    PyObject *v = *(PyObject **)((char *)generator + at);
+    *out = v && PyLong_Check(v) ? PyLong_AsLongLong(v) : -1;
+    if (!v || !PyLong_Check(v))
+        PyErr_SetString(PyExc_TypeError, "a generator whose state is not two numbers");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The state that a draw of n elements uses; the generator (NULL: the default one) moves on. */
+static int draw_from(PyObject *generator, int64_t n, jn_rng_state *out) {
+    if (!generator || generator == default_generator) {
+        *out = default_state;
+        if (generator || !jpy_rng_still)
+            default_state.offset += (uint64_t)jn_rng_draws(n);
+        return 0;
+    }
+    int64_t seed, offset;
+    if (number_at(generator, seed_at, &seed) < 0 || number_at(generator, offset_at, &offset) < 0)
+        return -1;
+    *out = (jn_rng_state){(uint64_t)seed, (uint64_t)offset};
+    PyObject *next = PyLong_FromLongLong((int64_t)(out->offset + (uint64_t)jn_rng_draws(n)));
+    PyObject **place = (PyObject **)((char *)generator + offset_at), *was = *place;
+    if (!next)
+        return -1;
+    *place = next;
+    Py_DECREF(was);
+    return 0;
 }
 
 static int check_generator(PyObject *g) {
-    if (!g || g == Py_None || Py_TYPE(g) == jpy.generator_type)
+    if (!g || g == Py_None || PyObject_TypeCheck(g, jpy.generator_type))
         return 0;
     PyErr_Format(PyExc_TypeError, "generator must be a janus.Generator, not %s",
                  Py_TYPE(g)->tp_name);
     return -1;
 }
 
-static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    (void)args;
-    (void)kwargs;
-    generator_object *g = PyObject_New(generator_object, type);
-    if (g)
-        g->state = (jn_rng_state){67280421310721u, 0};
-    return (PyObject *)g;
+static PyObject *default_state_now(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("LL", (long long)default_state.seed, (long long)default_state.offset);
 }
-static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
-    PyObject *mask = PyLong_FromUnsignedLongLong(UINT64_MAX);
-    PyObject *low = mask ? PyNumber_And(seed, mask) : NULL;
-    Py_XDECREF(mask);
-    if (!low)
+static PyObject *set_default_state(PyObject *module, PyObject *args) {
+    (void)module;
+    long long seed, offset;
+    if (!PyArg_ParseTuple(args, "LL:_set_default_state", &seed, &offset))
         return NULL;
-    ((generator_object *)self)->state = (jn_rng_state){PyLong_AsUnsignedLongLong(low), 0};
-    Py_DECREF(low);
-    return Py_NewRef(self);
+    default_state = (jn_rng_state){(uint64_t)seed, (uint64_t)offset};
+    Py_RETURN_NONE;
 }
-static PyObject *generator_initial_seed(PyObject *self, PyObject *unused) {
-    (void)unused;
-    return PyLong_FromUnsignedLongLong(((generator_object *)self)->state.seed);
-}
-static PyObject *generator_seed(PyObject *self, PyObject *unused) {
-    (void)unused;
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(uintptr_t)self;
-    ((generator_object *)self)->state = (jn_rng_state){seed, 0};
-    return PyLong_FromUnsignedLongLong(seed);
-}
-static PyObject *generator_get_state(PyObject *self, PyObject *unused) {
-    (void)unused;
+static PyObject *state_of(PyObject *module, PyObject *args) {
+    (void)module;
+    long long seed, offset;
     int64_t n = sizeof(jn_rng_state);
     janus_tensor *t;
-    if (jpy_check(janus_tensor_from_data(JANUS_U8, 1, &n, &((generator_object *)self)->state, &t)) <
-        0)
+    if (!PyArg_ParseTuple(args, "LL:_state_of", &seed, &offset))
+        return NULL;
+    jn_rng_state state = {(uint64_t)seed, (uint64_t)offset};
+    if (jpy_check(janus_tensor_from_data(JANUS_U8, 1, &n, &state, &t)) < 0)
         return NULL;
     return jpy_tensor_take(t);
 }
-static PyObject *generator_set_state(PyObject *self, PyObject *o) {
+static PyObject *state_in(PyObject *module, PyObject *o) {
+    (void)module;
+    jn_rng_state state = {0, 0};
     janus_tensor *t = jpy_tensor_check(o) ? ((jpy_tensor *)o)->t : NULL;
     if (!t || t->dtype != JANUS_U8 || t->numel != (int64_t)sizeof(jn_rng_state) || !t->contiguous) {
         PyErr_SetString(PyExc_TypeError, "set_state() takes what get_state() gave");
@@ -99,26 +109,35 @@ static PyObject *generator_set_state(PyObject *self, PyObject *o) {
     char *data;
     int rc = jpy_tensor_data(here, &data);
     if (rc == 0)
-        memcpy(&((generator_object *)self)->state, data, sizeof(jn_rng_state));
+        memcpy(&state, data, sizeof state);
     janus_tensor_release(here);
-    return rc < 0 ? NULL : Py_NewRef(self);
+    return rc < 0 ? NULL : Py_BuildValue("LL", (long long)state.seed, (long long)state.offset);
 }
-static PyMethodDef generator_methods[] = {
-    {"manual_seed", generator_manual_seed, METH_O, "Sets the seed and starts again."},
-    {"initial_seed", generator_initial_seed, METH_NOARGS, "The seed."},
-    {"seed", generator_seed, METH_NOARGS, "Sets a seed nobody knows, and returns it."},
-    {"get_state", generator_get_state, METH_NOARGS, "The state as a uint8 tensor."},
-    {"set_state", generator_set_state, METH_O, "Takes back a state."},
-    {NULL, NULL, 0, NULL},
-};
-static PyType_Slot generator_slots[] = {
-    {Py_tp_new, generator_new},
-    {Py_tp_methods, generator_methods},
-    {Py_tp_doc, "A source of random numbers: a seed and how much was drawn."},
-    {0, NULL},
-};
-static PyType_Spec generator_spec = {"janus.Generator", sizeof(generator_object), 0,
-                                     Py_TPFLAGS_DEFAULT, generator_slots};
+
+static int place_of(PyObject *type, const char *name, Py_ssize_t *out) {
+    PyObject *d = PyObject_GetAttrString(type, name);
+    if (!d)
+        return -1;
+    bool there = Py_IS_TYPE(d, &PyMemberDescr_Type) &&
+                 ((PyMemberDescrObject *)d)->d_member->type == T_OBJECT_EX;
+    if (there)
+        *out = ((PyMemberDescrObject *)d)->d_member->offset;
+    else
+        PyErr_Format(PyExc_TypeError, "%s is no slot", name);
+    Py_DECREF(d);
+    return there ? 0 : -1;
+}
+/* _generators(type, default generator): which they are. */
+static PyObject *generators(PyObject *module, PyObject *args) {
+    PyObject *type, *one;
+    if (!PyArg_ParseTuple(args, "O!O:_generators", &PyType_Type, &type, &one) ||
+        place_of(type, "_seed", &seed_at) < 0 || place_of(type, "_offset", &offset_at) < 0 ||
+        PyModule_AddObjectRef(module, "default_generator", one) < 0)
+        return NULL;
+    jpy.generator_type = (PyTypeObject *)Py_NewRef(type);
+    default_generator = Py_NewRef(one);
+    Py_RETURN_NONE;
+}
 
 /* ---- random tensors
  * -------------------------------------------------------------------------------------------- */
@@ -135,7 +154,9 @@ static int64_t product(int rank, const int64_t *dims) {
 static int draw_float(const jn_op *op, int rank, const int64_t *dims, janus_dtype dtype, double lo,
                       double hi, PyObject *generator, janus_tensor **out) {
     janus_uniform_attrs attrs = {sizeof attrs, {dims, (size_t)rank}, dtype, lo, hi};
-    jn_rng_state s = jpy_rng_draw(generator, product(rank, dims));
+    jn_rng_state s;
+    if (draw_from(generator, product(rank, dims), &s) < 0)
+        return -1;
     jn_eager_arg in[3] = {{.kind = JANUS_KIND_NONE},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
@@ -216,7 +237,9 @@ static PyObject *randint(ARGS) {
     if (!c.has_dtype)
         c.dtype = JANUS_I64;
     janus_randint_attrs attrs = {sizeof attrs, {dims, (size_t)rank}, JANUS_I64};
-    jn_rng_state s = jpy_rng_draw(c.generator, product(rank, dims));
+    jn_rng_state s;
+    if (draw_from(c.generator, product(rank, dims), &s) < 0)
+        return NULL;
     jn_eager_arg in[5] = {{.kind = JANUS_KIND_INT, .s.i = low},
                           {.kind = JANUS_KIND_INT, .s.i = high},
                           {.kind = JANUS_KIND_NONE},
@@ -246,7 +269,9 @@ static PyObject *randperm(ARGS) {
         jpy_int_needed(a[0], &count) < 0)
         return NULL;
     janus_randperm_attrs attrs = {sizeof attrs, c.has_dtype ? c.dtype : JANUS_I64};
-    jn_rng_state s = jpy_rng_draw(c.generator, count);
+    jn_rng_state s;
+    if (draw_from(c.generator, count, &s) < 0)
+        return NULL;
     jn_eager_arg in[3] = {{.kind = JANUS_KIND_INT, .s.i = count},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
@@ -265,7 +290,9 @@ static PyObject *mask_like(PyObject *module, PyObject *args) {
         check_generator(generator) < 0)
         return NULL;
     janus_tensor *like = ((jpy_tensor *)x)->t;
-    jn_rng_state s = jpy_rng_draw(generator == Py_None ? NULL : generator, like->numel);
+    jn_rng_state s;
+    if (draw_from(generator == Py_None ? NULL : generator, like->numel, &s) < 0)
+        return NULL;
     jn_eager_arg in[3] = {{.kind = JANUS_KIND_TENSOR, .t = like},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.seed},
                           {.kind = JANUS_KIND_INT, .s.i = (int64_t)s.offset}};
@@ -282,16 +309,12 @@ static PyMethodDef functions[] = {
     {"randint", KW(randint), "randint(low=0, high, size)"},
     {"randperm", KW(randperm), "randperm(n): 0..n-1 in random order."},
     {"_mask_like", mask_like, METH_VARARGS, NULL},
+    {"_default_state", default_state_now, METH_NOARGS, NULL},
+    {"_set_default_state", set_default_state, METH_VARARGS, NULL},
+    {"_state_of", state_of, METH_VARARGS, NULL},
+    {"_state_in", state_in, METH_O, NULL},
+    {"_generators", generators, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-int jpy_init_random(PyObject *module) {
-    jpy.generator_type = jpy_type_new(module, &generator_spec, NULL);
-    if (!jpy.generator_type)
-        return -1;
-    default_generator = (generator_object *)generator_new(jpy.generator_type, NULL, NULL);
-    if (!default_generator ||
-        PyModule_AddObjectRef(module, "default_generator", (PyObject *)default_generator) < 0)
-        return -1;
-    return PyModule_AddFunctions(module, functions);
-}
+int jpy_init_random(PyObject *module) { return PyModule_AddFunctions(module, functions); }

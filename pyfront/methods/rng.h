@@ -10,7 +10,7 @@
 jn_rng_state *jpy_rng_default(void);
 /* In this thread the default generator is not moved on: what a conversion draws is no number. */
 extern _Thread_local bool jpy_rng_still;
-/* The state that a draw of n elements uses; moves the generator (NULL: the default one) on. */
-jn_rng_state jpy_rng_draw(PyObject *generator, int64_t n);
+/* The class of the default generator: of that alone. */
+PyTypeObject *jpy_rng_default_type(void);
 
 #endif
