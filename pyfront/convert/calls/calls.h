@@ -11,6 +11,10 @@
 jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
+/* The function of the tensor layer, of that name, called for real.  given: seed and offset that it
+ * draws with, NULL: those of the run. */
+jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const jcv_args *args,
+                            jcv_val *const *given);
 /* Binds the parameters of `fr` to flat arguments. */
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 
@@ -60,6 +64,10 @@ jcv_av *jcv_no_hook(jcv *c, PyObject *function, const jcv_args *args);
 
 /* A call of optimizer_step_ where some gradients may be None. */
 bool jcv_optional_steps(jcv *c, PyObject *callable, const char *name, const jcv_args *args);
+
+/* drawn.c: draws from a generator of the program's own; NULL: it is not such a call */
+
+jcv_av *jcv_call_drawn(jcv *c, PyObject *callable, const char *name, const jcv_args *args);
 
 /* backward.c: backward() */
 

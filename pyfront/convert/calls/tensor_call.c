@@ -177,6 +177,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         if (size)
             return size;
     }
+    jcv_av *drawn = jcv_call_drawn(c, callable, name, args);
+    if (drawn)
+        return drawn;
     PyObject *model = jcv_model_by_numbers(c, name, args);
     if (model)
         return jcv_call(c, jcv_constant(c, model), args);
@@ -215,6 +218,12 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
         return jcv_tensor_of_data(c, callable, args);
     if (jcv_optional_steps(c, callable, name, args))
         return jcv_none(c);
+    return jcv_call_on_proxies(c, callable, name, args, NULL);
+}
+
+jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const jcv_args *args,
+                            jcv_val *const *given) {
+    jcv_av *self = args->n_pos ? args->pos[0] : NULL;
     bool op = Py_TYPE(callable) == jpy.op_type;
     if (op ? in_list(refused_ops, name) : !in_list(allowed_names, name))
         jcv_refuse(c, "a call of %s", name);
@@ -246,7 +255,9 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     size_t len = strlen(name);
     c->hook_refused = false;
     c->passing = false;
+    c->draw_at = given;
     PyObject *r = PyObject_Vectorcall(callable, v, args->n_pos, kwnames);
+    c->draw_at = NULL;
     bool used = !r || jcv_passed_are_used(c, v, args->n_pos + args->n_kw, r);
     c->passed.n = 0;
     if (r && c->hook_refused) {

@@ -216,6 +216,7 @@ struct jcv {
     uint32_t writes;          /* ... to tensors */
     JN_VEC(jcv_rec *) places; /* roots that have a slot */
     uint32_t draws;           /* counts uses of the random generator */
+    jcv_val *const *draw_at;  /* seed and offset of the eager function's draw, NULL: the run's */
     unsigned inside;          /* containers that are gone through, one in another */
     unsigned unrolled;        /* calls of recursions that are no SubGraphs */
     bool any_dims;            /* results may have unknown dims */

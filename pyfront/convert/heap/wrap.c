@@ -224,6 +224,14 @@ static bool of_fixed_tree(const jcv *c, const jpy_src *s) {
     return of && of != s->parent;
 }
 
+/* A number that a generator has: each draw makes it another one. */
+static bool of_generator(const jcv *c, const jpy_src *s) {
+    PyObject *up = NULL;
+    if (s->parent)
+        module_of(c, s->parent, &up);
+    return up && PyObject_TypeCheck(up, jpy.generator_type);
+}
+
 jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
     if (jpy_tensor_check(o)) {
         if (jcv_is_proxy(c, o)) {
@@ -259,8 +267,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         int overflow = 0;
         if (PyLong_CheckExact(o))
             PyLong_AsLongLongAndOverflow(o, &overflow);
-        if (!overflow && !fixed && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
-            jpy_hint_number(c->f, src))
+        if (!overflow && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)) &&
+            ((!fixed && jpy_hint_number(c->f, src)) || of_generator(c, src)))
             return input_scalar(c, o, src);
         if (PyUnicode_CheckExact(o) && !fixed && jpy_hint_number(c->f, src))
             return jcv_varying_text(c, o, src);

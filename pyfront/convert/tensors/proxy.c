@@ -457,9 +457,12 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
                 st = jn_error(JANUS_UNSUPPORTED, "%s of a type alone", op->name);
             break;
         default:
-            /* where the generator stands is the run's to know */
+            /* where the default generator stands is the run's to know */
             if (op->role == JN_ROLE_RNG && i + 2 >= n_in) {
-                c->draws++;
+                if (c->draw_at)
+                    vals[i] = c->draw_at[i + 2 - n_in];
+                else
+                    c->draws++;
                 break;
             }
             vals[i] = tagged(c, in[i].kind, in[i].s);
