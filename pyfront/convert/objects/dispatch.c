@@ -202,7 +202,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
-    int field = d ? jcv_field_of(c, t, d, name) : -1;
+    int field = d ? jcv_field_of(c, d) : -1;
     if (field >= 0)
         return jcv_host_item(c, o, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = field}));
     if (d && Py_TYPE(d) == &PyStaticMethod_Type) {

@@ -42,6 +42,26 @@ bool jcv_is_named_new(PyObject *fn, Py_ssize_t n_fields) {
     return yes;
 }
 
+PyObject *jcv_named_params(jcv *c, PyObject *fn) {
+    PyObject *all = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_varnames"));
+    return jcv_own(c, PyTuple_GetSlice(all, 1, PyTuple_GET_SIZE(all)));
+}
+
+bool jcv_is_of_named(jcv *c, PyObject *fn, PyObject *name) {
+    PyObject *module = jcv_own(c, PyImport_ImportModule("collections"));
+    PyObject *maker = jcv_own(c, PyObject_GetAttrString(module, "namedtuple"));
+    PyObject *code = PyFunction_Check(fn) ? PyFunction_GET_CODE(fn) : NULL;
+    PyObject *all = PyFunction_Check(maker)
+                        ? jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(maker), "co_consts"))
+                        : NULL;
+    for (Py_ssize_t i = 0; code && all && i < PyTuple_GET_SIZE(all); i++)
+        if (PyTuple_GET_ITEM(all, i) == code) {
+            PyObject *is = jcv_own(c, jcv_attr_or_null(code, "co_name"));
+            return PyUnicode_Compare(is, name) == 0;
+        }
+    return false;
+}
+
 void jcv_as_generated(jcv *c, PyObject *fn) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
     PyObject *defaults[2] = {PyFunction_GET_DEFAULTS(fn), PyFunction_GET_KW_DEFAULTS(fn)};

@@ -58,7 +58,7 @@ static int field_index(PyObject *fields, PyObject *name) {
 }
 
 static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    PyObject *fields = lookup(t, "_fields"), *fn = named_new(t);
+    PyObject *fn = named_new(t), *fields = jcv_named_params(c, fn);
     PyObject *defaults = PyFunction_GET_DEFAULTS(fn);
     unsigned n = (unsigned)PyTuple_GET_SIZE(fields);
     jcv_av *a = jcv_tuple(c, NULL, 0);
@@ -86,24 +86,23 @@ static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
     return a;
 }
 
-int jcv_field_of(jcv *c, PyTypeObject *t, PyObject *d, PyObject *name) {
+int jcv_field_of(jcv *c, PyObject *d) {
     const char *kind = Py_TYPE(d)->tp_name; /* collections._... from CPython 3.12 on */
     if (strcmp(kind + (*kind == '_'), "collections._tuplegetter") != 0)
         return -1;
-    PyObject *fields = jcv_lookup_str(c, t, "_fields");
-    return fields && PyTuple_CheckExact(fields) ? field_index(fields, name) : -1;
+    PyObject *made_by = jcv_own(c, PyObject_CallMethod(d, "__reduce__", NULL));
+    return (int)PyLong_AsLong(PyTuple_GET_ITEM(PyTuple_GET_ITEM(made_by, 1), 0));
 }
 
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = o->kind == AV_TUPLE ? (PyTypeObject *)o->named : Py_TYPE(o->py);
     PyObject *fields = lookup(t, "_fields"), *d = jcv_lookup(c, t, name);
-    int i = d ? jcv_field_of(c, t, d, name) : -1;
+    int i = d ? jcv_field_of(c, d) : -1;
     if (i >= 0)
         return jcv_getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
     if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
         return jcv_constant(c, fields);
-    if (d && PyFunction_Check(d) && PyUnicode_CompareWithASCIIString(name, "_replace") != 0 &&
-        PyUnicode_CompareWithASCIIString(name, "_asdict") != 0)
+    if (d && PyFunction_Check(d) && !jcv_is_of_named(c, d, name))
         return jcv_bound(c, d, o);
     if (d && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
@@ -116,12 +115,17 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
 
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args) {
     PyTypeObject *t = self->kind == AV_TUPLE ? (PyTypeObject *)self->named : Py_TYPE(self->py);
-    PyObject *fields = lookup(t, "_fields");
+    PyObject *fields = jcv_lookup_str(c, t, "_fields"), *make = jcv_lookup_str(c, t, "_make");
     jcv_av **items;
     unsigned n;
     if (!named_type(t) || !jcv_items(c, self, &items, &n))
         return NULL;
-    if (!strcmp(name, "_replace") && !args->n_pos) {
+    make = make && Py_TYPE(make) == &PyClassMethod_Type
+               ? jcv_own(c, jcv_attr_or_null(make, "__func__"))
+               : NULL;
+    if (!strcmp(name, "_replace") && !args->n_pos && make &&
+        jcv_is_of_named(c, make, jcv_own(c, PyUnicode_FromString("_make")))) {
+        fields = jcv_named_params(c, named_new(t));
         jcv_av *a = jcv_tuple(c, items, n);
         a->named = (PyObject *)t;
         for (unsigned k = 0; k < args->n_kw; k++) {
@@ -264,6 +268,18 @@ static bool plain_class(PyTypeObject *t) {
            t->tp_base;
 }
 
+/* Slots of an instance that is made here are known by the names of their attributes. */
+static void members_by_name(jcv *c, PyTypeObject *t) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro); i++) {
+        const PyTypeObject *k = (PyTypeObject *)PyTuple_GET_ITEM(t->tp_mro, i);
+        PyObject *name, *d;
+        Py_ssize_t at = 0;
+        while ((k->tp_flags & Py_TPFLAGS_HEAPTYPE) && PyDict_Next(k->tp_dict, &at, &name, &d))
+            if (Py_IS_TYPE(d, &PyMemberDescr_Type) && PyUnicode_Compare(PyDescr_NAME(d), name))
+                jcv_refuse(c, "a slot of %s with two names", t->tp_name);
+    }
+}
+
 static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
     if (!plain_class(t))
         return NULL;
@@ -277,6 +293,7 @@ static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
         jcv_refuse(c, "out of memory");
     jcv_av *o = jcv_py(c, blank, NULL);
     jcv_guard_type(c, t);
+    members_by_name(c, t);
     if (generated && fields && PyDict_CheckExact(fields)) {
         if (t->tp_setattro != PyObject_GenericSetAttr &&
             !jcv_is_generated(lookup(t, "__setattr__")))

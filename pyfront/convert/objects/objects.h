@@ -26,6 +26,10 @@ PyObject *jcv_attr_or_null(PyObject *o, const char *name);
 bool jcv_is_generated(PyObject *fn);
 /* Whether a function is the constructor of a named tuple of so many fields. */
 bool jcv_is_named_new(PyObject *fn, Py_ssize_t n_fields);
+/* The names of its parameters, the fields. */
+PyObject *jcv_named_params(jcv *c, PyObject *fn);
+/* Whether a function is the method of this name that namedtuple writes. */
+bool jcv_is_of_named(jcv *c, PyObject *fn, PyObject *name);
 /* Assumes that its code and defaults stay as they are. */
 void jcv_as_generated(jcv *c, PyObject *fn);
 void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const jcv_args *args);
@@ -35,9 +39,9 @@ void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
-/* The place of what `d`, which a type has as `name`, reads of a named tuple; -1: it is no such
+/* The place of what `d`, which a type has, reads of a named tuple; -1: it is no such
  * field. */
-int jcv_field_of(jcv *c, PyTypeObject *t, PyObject *d, PyObject *name);
+int jcv_field_of(jcv *c, PyObject *d);
 bool jcv_is_fresh(jcv *c, PyObject *o);
 /* Sets an attribute of an instance made here. */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
