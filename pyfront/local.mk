@@ -145,6 +145,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/objects/methods.c \
 	pyfront/convert/objects/models.c \
 	pyfront/convert/objects/modules.c \
+	pyfront/convert/objects/make.c \
 	pyfront/convert/objects/objects.c \
 	pyfront/convert/objects/objects.h \
 	pyfront/convert/objects/special.c \

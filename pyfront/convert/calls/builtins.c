@@ -434,6 +434,9 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             jcv_refuse(c, "an object of type %s is made", name);
         return r;
     }
+    jcv_av *made = jcv_call_new(c, o, a);
+    if (made)
+        return made;
     PyObject *m = PyObject_GetAttrString(o, "__module__");
     if (m)
         jcv_own(c, m);

@@ -416,8 +416,10 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_call(c, jcv_constant(c, model), args);
     if (PyFunction_Check(o) && jcv_called_as_it_is(o))
         return jcv_call_real(c, o, args, PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_name));
-    if (PyFunction_Check(o))
-        return jcv_call_function(c, o, f->src, args);
+    if (PyFunction_Check(o)) {
+        jcv_av *made = jcv_call_new(c, o, args);
+        return made ? made : jcv_call_function(c, o, f->src, args);
+    }
     if (Py_TYPE(o) == jpy.function_type) {
         PyObject *inner = ((jpy_function *)o)->callable;
         return jcv_call(c, jcv_constant(c, inner), args);

@@ -76,7 +76,7 @@ static jcv_av *type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v) 
 }
 
 /* A function that a type has in a descriptor, which is looked up again at every call. */
-static jcv_av *inner_function(jcv *c, PyObject *d) {
+jcv_av *jcv_inner_function(jcv *c, PyObject *d) {
     return jcv_constant(c, jcv_own(c, PyObject_GetAttrString(d, "__func__")));
 }
 
@@ -112,7 +112,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
         return NULL;
     PyTypeObject *dt = Py_TYPE(d);
     if (dt == &PyClassMethod_Type || dt == &PyStaticMethod_Type) {
-        jcv_av *f = inner_function(c, d);
+        jcv_av *f = jcv_inner_function(c, d);
         return dt == &PyStaticMethod_Type ? f : jcv_bound(c, f->py, o);
     }
     if (dt == &PyClassMethodDescr_Type) /* bound, and equal to itself whenever it is taken */
@@ -137,9 +137,9 @@ static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, Py
     if (PyFunction_Check(d) || dt == jpy.function_type)
         return jcv_bound(c, d, o);
     if (dt == &PyStaticMethod_Type)
-        return inner_function(c, d);
+        return jcv_inner_function(c, d);
     if (dt == &PyClassMethod_Type)
-        return jcv_bound(c, inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
+        return jcv_bound(c, jcv_inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
     if ((dt == &PyMethodDescr_Type || dt == &PyWrapperDescr_Type) &&
         PyType_IsSubtype(t, PyDescr_TYPE(d)))
         return jcv_builtin_method(c, o, name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects that the function makes: named tuples, dataclasses, instances of plain classes.
+ * Objects that the function makes (make.c): named tuples, and the attributes of instances.
  *
  * A named tuple is an AV_TUPLE that knows its type.  An instance is a blank real object, made by
  * its class and never shown to Python code, on which the attribute table (attr.c) records what is
  * set; if it leaves the graph the commit makes another one with these attributes.  The methods that
- * namedtuple and dataclass write have no source: they are done here.
+ * namedtuple writes have no source: they are done here.
  */
 #include "pyfront/convert/objects/objects.h"
 
@@ -25,29 +25,23 @@ static PyObject *lookup(PyTypeObject *t, const char *name) {
     return d;
 }
 
-/* Its constructor, NULL: it is no function. */
-static PyObject *named_new(PyTypeObject *t) {
-    PyObject *fn = lookup(t, "__new__");
-    if (fn && Py_TYPE(fn) == &PyStaticMethod_Type) {
-        PyObject *inner = jcv_attr_or_null(fn, "__func__");
-        Py_XDECREF(inner); /* the static method keeps it */
-        fn = inner;
-    }
-    return fn && PyFunction_Check(fn) ? fn : NULL;
-}
-
-/* Whether collections.namedtuple made its constructor, and nobody changed it since. */
-static bool named_type(PyTypeObject *t) {
-    if (!PyType_IsSubtype(t, &PyTuple_Type) || Py_TYPE(t) != &PyType_Type ||
-        t->tp_init != PyBaseObject_Type.tp_init)
-        return false;
-    PyObject *fn = named_new(t), *fields = lookup(t, "_fields");
-    if (!fn || !fields || !PyTuple_CheckExact(fields) ||
-        !jcv_is_named_new(fn, PyTuple_GET_SIZE(fields)))
+bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t) {
+    if (!PyFunction_Check(fn) || !PyType_IsSubtype(t, &PyTuple_Type))
         return false;
     PyObject *where = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
     const char *s = where && PyUnicode_Check(where) ? PyUnicode_AsUTF8(where) : NULL;
-    return s && !strncmp(s, "namedtuple_", 11);
+    return s && !strncmp(s, "namedtuple_", 11) &&
+           jcv_is_named_new(fn, ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_argcount - 1);
+}
+
+/* What a function has in a cell of its own; NULL: no such cell. */
+static PyObject *held(jcv *c, PyObject *fn, const char *name) {
+    PyObject *names = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"));
+    PyObject *cells = PyFunction_GET_CLOSURE(fn);
+    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) == 0)
+            return PyCell_GET(PyTuple_GET_ITEM(cells, i));
+    return NULL;
 }
 
 static int field_index(PyObject *fields, PyObject *name) {
@@ -57,9 +51,8 @@ static int field_index(PyObject *fields, PyObject *name) {
     return -1;
 }
 
-static jcv_av *make_named(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    PyObject *fn = named_new(t), *fields = jcv_named_params(c, fn);
-    PyObject *defaults = PyFunction_GET_DEFAULTS(fn);
+jcv_av *jcv_make_named(jcv *c, PyTypeObject *t, PyObject *fn, const jcv_args *args) {
+    PyObject *fields = jcv_named_params(c, fn), *defaults = PyFunction_GET_DEFAULTS(fn);
     unsigned n = (unsigned)PyTuple_GET_SIZE(fields);
     jcv_av *a = jcv_tuple(c, NULL, 0);
     a->items = jcv_alloc(c, (n + 1) * sizeof *a->items);
@@ -116,16 +109,21 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args) {
     PyTypeObject *t = self->kind == AV_TUPLE ? (PyTypeObject *)self->named : Py_TYPE(self->py);
     PyObject *fields = jcv_lookup_str(c, t, "_fields"), *make = jcv_lookup_str(c, t, "_make");
+    PyObject *own = jcv_lookup_str(c, t, name);
     jcv_av **items;
     unsigned n;
-    if (!named_type(t) || !jcv_items(c, self, &items, &n))
+    if (!fields || !PyTuple_CheckExact(fields) || !own ||
+        !jcv_is_of_named(c, own, jcv_own(c, PyUnicode_FromString(name))) ||
+        !jcv_items(c, self, &items, &n) || (Py_ssize_t)n != PyTuple_GET_SIZE(fields))
         return NULL;
     make = make && Py_TYPE(make) == &PyClassMethod_Type
                ? jcv_own(c, jcv_attr_or_null(make, "__func__"))
                : NULL;
     if (!strcmp(name, "_replace") && !args->n_pos && make &&
         jcv_is_of_named(c, make, jcv_own(c, PyUnicode_FromString("_make")))) {
-        fields = jcv_named_params(c, named_new(t));
+        fields = held(c, own, "field_names");
+        if (!fields || !PyTuple_CheckExact(fields) || (Py_ssize_t)n != PyTuple_GET_SIZE(fields))
+            return NULL;
         jcv_av *a = jcv_tuple(c, items, n);
         a->named = (PyObject *)t;
         for (unsigned k = 0; k < args->n_kw; k++) {
@@ -260,92 +258,6 @@ bool jcv_is_fresh(jcv *c, PyObject *o) {
     return false;
 }
 
-/* A class whose instances are made by object's own __new__ and hold attributes, nothing else. */
-static bool plain_class(PyTypeObject *t) {
-    return Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
-           t->tp_new == PyBaseObject_Type.tp_new && t->tp_getattro == PyObject_GenericGetAttr &&
-           !t->tp_finalize && !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc &&
-           t->tp_base;
-}
-
-/* Slots of an instance that is made here are known by the names of their attributes. */
-static void members_by_name(jcv *c, PyTypeObject *t) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro); i++) {
-        const PyTypeObject *k = (PyTypeObject *)PyTuple_GET_ITEM(t->tp_mro, i);
-        PyObject *name, *d;
-        Py_ssize_t at = 0;
-        while ((k->tp_flags & Py_TPFLAGS_HEAPTYPE) && PyDict_Next(k->tp_dict, &at, &name, &d))
-            if (Py_IS_TYPE(d, &PyMemberDescr_Type) && PyUnicode_Compare(PyDescr_NAME(d), name))
-                jcv_refuse(c, "a slot of %s with two names", t->tp_name);
-    }
-}
-
-static jcv_av *make_instance(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    if (!plain_class(t))
-        return NULL;
-    PyObject *init = lookup(t, "__init__"), *fields = lookup(t, "__dataclass_fields__");
-    bool generated = jcv_is_generated(init);
-    bool takes_nothing = t->tp_init == PyBaseObject_Type.tp_init;
-    if (!takes_nothing && !(init && PyFunction_Check(init)))
-        return NULL;
-    PyObject *blank = jcv_own(c, t->tp_new(t, jpy.empty_tuple, NULL));
-    if (!jn_vec_push(&c->fresh, blank))
-        jcv_refuse(c, "out of memory");
-    jcv_av *o = jcv_py(c, blank, NULL);
-    jcv_guard_type(c, t);
-    members_by_name(c, t);
-    if (generated && fields && PyDict_CheckExact(fields)) {
-        if (t->tp_setattro != PyObject_GenericSetAttr &&
-            !jcv_is_generated(lookup(t, "__setattr__")))
-            jcv_refuse(c, "%s sets attributes in its own way", t->tp_name);
-        jcv_init_dataclass(c, o, init, fields, args);
-    } else if (!takes_nothing) {
-        jcv_args more = *args;
-        more.n_pos++;
-        more.pos = jcv_alloc(c, more.n_pos * sizeof *more.pos);
-        more.pos[0] = o;
-        for (unsigned i = 0; i < args->n_pos; i++)
-            more.pos[i + 1] = args->pos[i];
-        jcv_av *r = jcv_call(c, jcv_py(c, init, NULL), &more);
-        if (!(r->kind == AV_PY && r->py == Py_None))
-            jcv_refuse(c, "__init__() returns something");
-    } else if (args->n_pos || args->n_kw) {
-        jcv_refuse(c, "an unexpected argument");
-    }
-    return o;
-}
-
-/* What a class's own __new__ gives; NULL: it has none in Python.  Only where type() would not call
- * __init__ with it. */
-static jcv_av *made_by_new(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    PyObject *d = lookup(t, "__new__");
-    PyObject *fn = d && Py_TYPE(d) == &PyStaticMethod_Type ? jcv_attr_or_null(d, "__func__") : NULL;
-    if (!fn || !PyFunction_Check(fn) || Py_TYPE(t)->tp_call != PyType_Type.tp_call) {
-        Py_XDECREF(fn);
-        return NULL;
-    }
-    jcv_own(c, fn);
-    jcv_lookup_str(c, t, "__new__");
-    jcv_args more = *args;
-    more.n_pos++;
-    more.pos = jcv_alloc(c, more.n_pos * sizeof *more.pos);
-    more.pos[0] = jcv_py(c, (PyObject *)t, NULL);
-    for (unsigned i = 0; i < args->n_pos; i++)
-        more.pos[i + 1] = args->pos[i];
-    jcv_av *r = jcv_call(c, jcv_constant(c, fn), &more);
-    PyTypeObject *of = jcv_type_of(c, r);
-    if (!of || PyType_IsSubtype(jcv_stands_for(of), t))
-        jcv_refuse(c, "a %s is made by its own __new__", t->tp_name);
-    return r;
-}
-
-jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
-    jcv_av *made = named_type(t) ? NULL : made_by_new(c, t, args);
-    if (made)
-        return made;
-    return named_type(t) ? make_named(c, t, args) : make_instance(c, t, args);
-}
-
 /* ---- records ------------------------------------------------------------------------------------
  * What a recursion returns of instances that it has made: names and values of their attributes.
  * The caller makes an instance of them, so each call gives one of its own.
@@ -354,7 +266,7 @@ jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
 const char jcv_record[] = "a record";
 
 jcv_av *jcv_attrs_of_plain(jcv *c, PyObject *o) {
-    if (!plain_class(Py_TYPE(o)) || jpy_module_check(o))
+    if (!jcv_is_plain_class(Py_TYPE(o)) || jpy_module_check(o))
         jcv_refuse(c, "a %s that was made inside is known by its attributes", Py_TYPE(o)->tp_name);
     jcv_av *t = jcv_fresh_attrs(c, o);
     t->named = (PyObject *)Py_TYPE(o);
@@ -396,7 +308,7 @@ jcv_av *jcv_to_record(jcv *c, jcv_av *a, size_t made) {
 
 jcv_av *jcv_from_record(jcv *c, jcv_av *t) {
     PyTypeObject *type = (PyTypeObject *)t->named;
-    PyObject *blank = jcv_own(c, type->tp_new(type, jpy.empty_tuple, NULL));
+    PyObject *blank = jcv_own(c, PyBaseObject_Type.tp_new(type, jpy.empty_tuple, NULL));
     if (!jn_vec_push(&c->fresh, blank))
         jcv_refuse(c, "out of memory");
     jcv_av *o = jcv_py(c, blank, NULL);

@@ -20,6 +20,8 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name);
 /* A function bound to an object; a method of a type that is not made in Python, by its name. */
 jcv_av *jcv_bound(jcv *c, PyObject *function, jcv_av *self);
 jcv_av *jcv_builtin_method(jcv *c, jcv_av *o, PyObject *name);
+/* The function in a static or class method. */
+jcv_av *jcv_inner_function(jcv *c, PyObject *d);
 
 /* generated.c: functions that dataclass and namedtuple write */
 PyObject *jcv_attr_or_null(PyObject *o, const char *name);
@@ -34,9 +36,21 @@ bool jcv_is_of_named(jcv *c, PyObject *fn, PyObject *name);
 void jcv_as_generated(jcv *c, PyObject *fn);
 void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const jcv_args *args);
 
-/* objects.c: objects that are made inside; NULL: not one that is known here */
+/* make.c: calls of classes; NULL: not one that is known here */
 
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
+/* A call of object.__new__ or tuple.__new__, with the class as the first argument. */
+jcv_av *jcv_call_new(jcv *c, PyObject *fn, const jcv_args *args);
+/* A class whose instances are made by object's __new__ and hold attributes, nothing else. */
+bool jcv_is_plain_class(PyTypeObject *t);
+
+/* objects.c: objects that are made inside */
+
+/* An instance of a named tuple's type, by the arguments of `fn`, the __new__ that namedtuple
+ * wrote. */
+jcv_av *jcv_make_named(jcv *c, PyTypeObject *t, PyObject *fn, const jcv_args *args);
+/* Whether that is `fn`, and t a class of tuples. */
+bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 /* The place of what `d`, which a type has, reads of a named tuple; -1: it is no such

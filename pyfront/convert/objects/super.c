@@ -16,6 +16,13 @@ static jcv_av *first_argument(jcv *c, const jcv_frame *fr) {
     return jcv_load(c, PyTuple_GET_ITEM(names, 0));
 }
 
+/* The class whose MRO is gone through: the object itself where it is a class below `of`. */
+static PyTypeObject *starts_at(PyObject *self, PyObject *of) {
+    if (PyType_Check(self) && PyType_IsSubtype((PyTypeObject *)self, (PyTypeObject *)of))
+        return (PyTypeObject *)self;
+    return Py_TYPE(self);
+}
+
 jcv_av *jcv_super(jcv *c, const jcv_args *args) {
     jcv_av *of, *self;
     if (args->n_kw || (args->n_pos != 0 && args->n_pos != 2))
@@ -31,7 +38,7 @@ jcv_av *jcv_super(jcv *c, const jcv_args *args) {
         self = first_argument(c, fr);
     }
     if (of->kind != AV_PY || !PyType_Check(of->py) || self->kind != AV_PY ||
-        PyType_Check(self->py) || !PyObject_TypeCheck(self->py, (PyTypeObject *)of->py))
+        !PyType_IsSubtype(starts_at(self->py, of->py), (PyTypeObject *)of->py))
         jcv_refuse(c, "super() of %s", jcv_describe(self));
     jcv_av *a = jcv_new(c, AV_SUPER);
     a->py = of->py;
@@ -60,20 +67,27 @@ static PyObject *find(jcv *c, PyTypeObject *t, PyObject *of, PyObject *name, PyO
 }
 
 jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name) {
-    PyTypeObject *t = Py_TYPE(a->self->py);
+    PyTypeObject *t = starts_at(a->self->py, a->py);
+    bool of_class = a->self->py == (PyObject *)t;
     PyObject *owner, *d = find(c, t, a->py, name, &owner);
     jcv_guard_type(c, t);
     if (!d || PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
         jcv_refuse(c, "super() has no attribute %s", PyUnicode_AsUTF8(name));
     jcv_own(c, d);
+    if (Py_TYPE(d) == &PyStaticMethod_Type)
+        return jcv_inner_function(c, d);
+    if (Py_TYPE(d) == &PyClassMethod_Type)
+        return jcv_bound(c, jcv_inner_function(c, d)->py, jcv_py(c, (PyObject *)t, NULL));
+    if (of_class && (PyFunction_Check(d) || Py_TYPE(d) == jpy.function_type))
+        return jcv_constant(c, d);
     jcv_av *m = jcv_bound(c, d, a->self);
     if (PyFunction_Check(d) || Py_TYPE(d) == jpy.function_type)
         return m;
-    if (Py_TYPE(d) == &PyProperty_Type) {
+    if (!of_class && Py_TYPE(d) == &PyProperty_Type) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_constant(c, get), a->self);
     }
-    if (owner == (PyObject *)&PyBaseObject_Type &&
+    if (!of_class && owner == (PyObject *)&PyBaseObject_Type &&
         PyUnicode_CompareWithASCIIString(name, "__init__") == 0) {
         m->self = a;
         m->text = "__init__";
