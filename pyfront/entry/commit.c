@@ -51,6 +51,18 @@ PyObject *jpy_freed_tensor(janus_tensor *t) {
     return o;
 }
 
+/* A result with the strides that its recipe says. */
+static janus_status laid_out(janus_tensor *t, const jpy_recipe *r, janus_tensor **out) {
+    int64_t strides[JN_MAX_RANK], step = 1;
+    if (!r->by_order)
+        return jn_tensor_restride(t, r->strides, out);
+    for (int i = t->rank; i-- > 0;) {
+        strides[r->strides[i]] = step;
+        step *= t->dims[r->strides[i]] ? t->dims[r->strides[i]] : 1;
+    }
+    return jn_tensor_restride(t, strides, out);
+}
+
 static PyObject *make(making *m, const jpy_recipe *r, bool rows);
 
 static PyObject *result_object(making *m, const jpy_recipe *r) {
@@ -75,7 +87,7 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
     janus_tensor *t = a->t;
     if (!r->strides)
         janus_tensor_retain(t);
-    else if (jpy_check(jn_tensor_restride(a->t, r->strides, &t)) < 0)
+    else if (jpy_check(laid_out(a->t, r, &t)) < 0)
         return NULL;
     if (JN_UNLIKELY(m->e->keeps_results))
         jpy_region_kept(m->e, m->nodes, r->slot, t);

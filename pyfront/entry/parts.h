@@ -43,6 +43,7 @@ typedef struct jpy_recipe {
     bool freed;    /* of a tensor result: it has a history, which backward has used up */
     bool leaf;     /* of a tensor result: it requires grad; items: its .grad, where it has one */
     const int64_t *strides; /* of a tensor result: NULL: row-major */
+    bool by_order;          /* strides: not these, but axes, the one with the longest steps first */
     PyObject *obj;
     struct jpy_recipe **items;
     jpy_view_step *views; /* n of them */

@@ -107,8 +107,16 @@ static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
     }
 }
 
+/* Whether each of the first n numbers is there. */
+static bool is_order(const int64_t *axes, size_t n) {
+    uint64_t met = 0;
+    for (size_t i = 0; i < n; i++)
+        met |= axes[i] >= 0 && axes[i] < 64 ? (uint64_t)1 << axes[i] : 0;
+    return n < 64 && met == ((uint64_t)1 << n) - 1;
+}
+
 static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
-    int kind, freed, leaf, uncounted, detached;
+    int kind, freed, leaf, uncounted, detached, by_order;
     PyObject *strides, *obj, *items, *views;
     jpy_entry *e = b->e;
     jpy_recipe *r = jn_arena_zalloc(&e->arena, sizeof *r);
@@ -118,9 +126,9 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
         return NULL;
     }
     if (!PyTuple_CheckExact(t) ||
-        !PyArg_ParseTuple(t, "iIIIpppOOO!pO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
-                          &uncounted, &strides, &obj, &PyList_Type, &items, &detached, &PyList_Type,
-                          &views))
+        !PyArg_ParseTuple(t, "iIIIpppOpOO!pO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
+                          &uncounted, &strides, &by_order, &obj, &PyList_Type, &items, &detached,
+                          &PyList_Type, &views))
         return NULL;
     r->kind = (jpy_recipe_kind)kind;
     r->freed = freed;
@@ -135,8 +143,10 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
         const jn_type *of = jpy_stored_result(b, r->slot);
         if (r->kind != JPY_MAKE_RESULT || !of ||
             !(r->strides = jpy_stored_numbers(b, strides, 0, 1L << 40, &n)) ||
-            of->kind != JANUS_KIND_TENSOR || n != (size_t)of->rank)
+            of->kind != JANUS_KIND_TENSOR || n != (size_t)of->rank ||
+            (by_order && !is_order(r->strides, n)))
             return NULL;
+        r->by_order = by_order;
     }
     r->items = jn_arena_zalloc(&e->arena, (r->n + 1) * sizeof *r->items);
     for (unsigned i = 0; r->items && i < r->n; i++)

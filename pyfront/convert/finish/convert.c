@@ -330,11 +330,16 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     }
     if (!e)
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
-    if (!e && asks && !dims) {
-        char why[sizeof reason];
+    unsigned further = 0,
+             further_col = 0; /* the statement that refuses where the run may decide sizes */
+    char why[sizeof reason];
+    if (!e && asks) {
+        unsigned line = f->refused_line, col = f->refused_col;
         e = convert_images(f, call, why, sizeof why);
         if (!e)
             jpy_note(f, "no sizes that the run decides: %s", why);
+        if (!e && (f->refused_line > line || (f->refused_line == line && f->refused_col > col)))
+            further = f->refused_line, further_col = f->refused_col;
     }
     if (!e && (f->recurs_inside || f->recurs_fixed)) {
         jpy_note(f, "%s unrolled: %s",
@@ -362,6 +367,10 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         e = widen(f, call, numbers, e);
     Py_XDECREF(numbers);
     jpy_rng_still = still;
+    if (!e && further) {
+        f->refused_line = further, f->refused_col = further_col;
+        memcpy(reason, why, sizeof reason);
+    }
     if (!e) {
         PyObject *s = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
         Py_XSETREF(f->reason, s);

@@ -85,24 +85,43 @@ static jpy_recipe *view_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jcv_rec *rec
     return r;
 }
 
+/* Axes, the one with the longest steps first; false: there are gaps, or elements are met twice. */
+static bool order_of(const janus_tensor *t, int64_t *out) {
+    for (int i = 0; i < t->rank; i++) {
+        int at = i;
+        for (; at > 0 && t->strides[out[at - 1]] < t->strides[i]; at--)
+            out[at] = out[at - 1];
+        out[at] = i;
+    }
+    int64_t step = 1;
+    for (int i = t->rank; i-- > 0;) {
+        if (t->dims[out[i]] != 1 && t->strides[out[i]] != step)
+            return false;
+        step *= t->dims[out[i]] ? t->dims[out[i]] : 1;
+    }
+    return true;
+}
+
 /* The strides that the program's tensor has, where a result of the graph would have others. */
-static const int64_t *strides_of(jcv *c, jcv_finishing *f, const jcv_rec *rec, const jcv_val *v) {
+static void take_strides(jcv *c, jcv_finishing *f, const jcv_rec *rec, const jcv_val *v,
+                         jpy_recipe *r) {
     const janus_tensor *t = rec->t;
     int64_t step = 1;
     bool plain = true, known = v->type->rank == t->rank;
     for (int i = t->rank - 1; i >= 0; i--) {
         plain = plain && t->strides[i] == step;
-        known = known && v->type->dims[i] == t->dims[i];
+        known = known && v->type->dims[i] == t->dims[i] && !jcv_dim_varies(c, t->strides[i]);
         step *= t->dims[i] ? t->dims[i] : 1;
     }
-    if (plain || !known)
-        return NULL;
-    for (int i = 0; i < t->rank; i++)
-        if (jcv_dim_varies(c, t->strides[i]))
-            jcv_refuse(c, "a result whose strides vary");
+    if (plain || v->type->rank != t->rank)
+        return;
     int64_t *strides = jcv_entry_alloc(c, f->e, (size_t)t->rank * sizeof *strides);
-    memcpy(strides, t->strides, (size_t)t->rank * sizeof *strides);
-    return strides;
+    if (!known && !order_of(t, strides))
+        jcv_refuse(c, "a result with gaps in its memory, whose sizes vary");
+    if (known)
+        memcpy(strides, t->strides, (size_t)t->rank * sizeof *strides);
+    r->strides = strides;
+    r->by_order = !known;
 }
 
 /* A leaf that the function has made, with its gradient. */
@@ -110,7 +129,7 @@ static jpy_recipe *leaf_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jcv_val *v, 
     const jcv_attr *grad = jcv_find_attr(c, a->py, NULL);
     r->kind = JPY_MAKE_RESULT;
     r->leaf = true;
-    r->strides = strides_of(c, f, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), v);
+    take_strides(c, f, jcv_rec_of(c, ((jpy_tensor *)a->py)->t), v, r);
     r->slot = jcv_add_result(c, v);
     r->id = id_of(c, f, a->py);
     if (grad && c->slots.data[grad->slot]->kind == AV_TENSOR) {
@@ -159,7 +178,7 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
     r->kind = JPY_MAKE_RESULT;
     r->uncounted = rec->uncounted;
     r->freed = tracked && jcv_history_used(c, v);
-    r->strides = strides_of(c, f, rec, v);
+    take_strides(c, f, rec, v, r);
     r->slot = jcv_add_result(c, v);
     if (tracked && !r->freed && !jcv_history_certain(c, v))
         jcv_refuse(c, "a history that keeps something in some rounds or paths only");
