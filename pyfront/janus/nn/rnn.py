@@ -11,6 +11,7 @@ from . import functional as F
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence, _padded
 
 
 def _zeros(like, n, lead, hidden_size):
@@ -107,7 +108,11 @@ def _zero_state(input, hidden_size):
 
 
 class _Layers(Module):
-    """Layers of a recurrence over sequences [T, N, C] ([N, T, C] with batch_first, [T, C] without a batch)."""
+    """Layers of a recurrence over sequences [T, N, C] ([N, T, C] with batch_first, [T, C] without a batch, or a PackedSequence).
+
+    A subclass has `_stacked(input, hx, lead, time, present)`, which runs the layers along dim `time` (`lead` is the list of
+    batch dims, `present` [T, N, 1] which steps there are or None), and `_selected(state, places)` by sequence.
+    """
 
     gates = 0
 
@@ -148,6 +153,27 @@ class _Layers(Module):
     def flatten_parameters(self):
         """Nothing to do: weights are kept one by one."""
 
+    def forward(self, input, hx=None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        batched = input.dim() == 3
+        if not batched and input.dim() != 2:
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        return self._stacked(input, hx, [input.shape[0 if self.batch_first else 1]] if batched else [],
+                             1 if batched and self.batch_first else 0)
+
+    def _packed(self, input, hx):
+        """Of a PackedSequence, another one: steps that a sequence does not have leave its state as it was."""
+        if input.data.dim() != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {input.data.dim()}")
+        padded, present = _padded(input)
+        if hx is not None and input.sorted_indices is not None:
+            hx = self._selected(hx, input.sorted_indices)
+        output, state = self._stacked(padded, hx, [present.shape[1]], 0, present.unsqueeze(2))
+        if input.unsorted_indices is not None:
+            state = self._selected(state, input.unsorted_indices)
+        return PackedSequence(output[present], input.batch_sizes, input.sorted_indices, input.unsorted_indices), state
+
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
         if self.num_layers != 1:
@@ -164,14 +190,12 @@ class LSTM(_Layers):
 
     gates = 4
 
-    def forward(self, input, hx=None):
-        batched = input.dim() == 3
-        if not batched and input.dim() != 2:
-            raise ValueError(f"LSTM: Expected input to be 2D or 3D, got {input.dim()}D instead")
-        time = 1 if batched and self.batch_first else 0
+    def _selected(self, state, places):
+        return state[0].index_select(1, places), state[1].index_select(1, places)
+
+    def _stacked(self, input, hx, lead, time, present=None):
         n_states = self.num_layers * (2 if self.bidirectional else 1)
         if hx is None:
-            lead = [input.shape[1 - time]] if batched else []
             h0, c0 = _zeros(input, n_states, lead, self.hidden_size), _zeros(input, n_states, lead, self.hidden_size)
         else:
             h0, c0 = hx
@@ -180,7 +204,7 @@ class LSTM(_Layers):
             outputs = []
             for reverse in (False, True) if self.bidirectional else (False,):
                 suffix = f"_l{layer}_reverse" if reverse else f"_l{layer}"
-                output, h, c = self._run(input, h0[len(h_n)], c0[len(h_n)], suffix, time, reverse)
+                output, h, c = self._run(input, h0[len(h_n)], c0[len(h_n)], suffix, time, reverse, present)
                 outputs.append(output)
                 h_n.append(h)
                 c_n.append(c)
@@ -189,7 +213,7 @@ class LSTM(_Layers):
                 input = F.dropout(input, self.dropout, self.training)
         return input, (_C.stack(h_n), _C.stack(c_n))
 
-    def _run(self, input, h, c, suffix, time, reverse):
+    def _run(self, input, h, c, suffix, time, reverse, present):
         """One layer in one direction."""
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
@@ -197,7 +221,11 @@ class LSTM(_Layers):
         steps = _C.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h, c = _lstm_step(steps[t] + _C.linear(h, weight_hh, bias_hh), c)
+            h_new, c_new = _lstm_step(steps[t] + _C.linear(h, weight_hh, bias_hh), c)
+            if present is None:
+                h, c = h_new, c_new
+            else:
+                h, c = _C.where(present[t], h_new, h), _C.where(present[t], c_new, c)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h, c
@@ -206,20 +234,18 @@ class LSTM(_Layers):
 class _OneState(_Layers):
     """Layers whose only state is their output: `output, h = layer(x, h0)`."""
 
-    def forward(self, input, hx=None):
-        batched = input.dim() == 3
-        if not batched and input.dim() != 2:
-            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
-        time = 1 if batched and self.batch_first else 0
+    def _selected(self, state, places):
+        return state.index_select(1, places)
+
+    def _stacked(self, input, hx, lead, time, present=None):
         if hx is None:
-            lead = [input.shape[1 - time]] if batched else []
             hx = _zeros(input, self.num_layers * (2 if self.bidirectional else 1), lead, self.hidden_size)
         h_n = []
         for layer in range(self.num_layers):
             outputs = []
             for reverse in (False, True) if self.bidirectional else (False,):
                 suffix = f"_l{layer}_reverse" if reverse else f"_l{layer}"
-                output, h = self._run(input, hx[len(h_n)], suffix, time, reverse)
+                output, h = self._run(input, hx[len(h_n)], suffix, time, reverse, present)
                 outputs.append(output)
                 h_n.append(h)
             input = _C.cat(outputs, -1) if self.bidirectional else outputs[0]
@@ -227,7 +253,7 @@ class _OneState(_Layers):
                 input = F.dropout(input, self.dropout, self.training)
         return input, _C.stack(h_n)
 
-    def _run(self, input, h, suffix, time, reverse):
+    def _run(self, input, h, suffix, time, reverse, present):
         """One layer in one direction."""
         bias_ih = getattr(self, "bias_ih" + suffix) if self.bias else None
         bias_hh = getattr(self, "bias_hh" + suffix) if self.bias else None
@@ -235,7 +261,8 @@ class _OneState(_Layers):
         steps = _C.linear(input.transpose(0, 1) if time else input, weight_ih, bias_ih)
         outputs = []
         for t in reversed(range(len(steps))) if reverse else range(len(steps)):
-            h = self._step(steps[t], _C.linear(h, weight_hh, bias_hh), h)
+            new = self._step(steps[t], _C.linear(h, weight_hh, bias_hh), h)
+            h = new if present is None else _C.where(present[t], new, h)
             outputs.append(h)
         output = _C.stack(outputs, time)
         return output.flip(time) if reverse else output, h
