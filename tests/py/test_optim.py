@@ -343,3 +343,50 @@ def test_steps_of_tensors_that_do_not_fit(name, n):
         assert right() == wanted
     with pytest.raises(TypeError):
         janus._C.optimizer_step_(name, [row()[:-1]], 0.5)
+
+
+class Written(optim.Optimizer):
+    """Momentum as programs write it: state that is asked for before there is any."""
+
+    def __init__(self, params, lr=0.1, momentum=0.9):
+        super().__init__(params, {"lr": lr, "momentum": momentum})
+
+    @janus.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"], state["velocity"] = 0, janus.zeros_like(p)
+                state["step"] += 1
+                state["velocity"].mul_(group["momentum"]).add_(p.grad)
+                p.add_(state["velocity"], alpha=-group["lr"])
+
+
+def test_optimizer_of_the_program():
+    def run(decorate, steps=12, resume=None):
+        p, unused = Parameter(janus.ones(3)), Parameter(janus.ones(2))
+        written = Written([p, unused])
+        own = optim.SGD([q := Parameter(janus.ones(3))], lr=0.1, momentum=0.9)
+
+        def step():
+            for x, o in ((p, written), (q, own)):
+                o.zero_grad()
+                ((x - 3) ** 2).sum().backward()
+                o.step()
+
+        step = decorate(step)
+        for i in range(steps):
+            step()
+            if i == resume:
+                saved = written.state_dict()
+                assert list(saved["state"]) == [0] and saved["state"][0]["step"] == i + 1
+                written.load_state_dict(saved)
+        assert written.state[unused] == {} and written.state[p]["step"] == steps
+        return p.tolist(), q.tolist(), step
+
+    plain, decorated = run(lambda f: f, resume=5), run(janus.function(measure=False))
+    assert plain[:2] == decorated[:2] and plain[0] == pytest.approx(plain[1], abs=1e-6)
+    assert decorated[2].stats()["graph"] > 0

@@ -23,8 +23,8 @@ class Adam(Optimizer):
                 amsgrad, states, rows = group["amsgrad"], self.state, []
                 for param in group["params"]:
                     grad = param.grad
-                    state = states.get(param)
-                    if state is None:
+                    state = states[param]
+                    if not state:
                         if grad is None:
                             continue
                         state = {"step": _C.zeros((), device=param.device), "exp_avg": _C.zeros_like(param),

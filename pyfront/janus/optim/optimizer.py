@@ -3,9 +3,9 @@
 
 A subclass is one method, `step`: a plain loop that collects the parameters and their state for one
 call of `optimizer_step_`, which leaves those alone whose gradient is None, or in-place tensor ops
-under `no_grad` (`OneByOne` has the loop of those), so that it runs eagerly and can become part of a graph.  State of a parameter is a plain dict in `self.state`, keyed by the parameter
-itself; what changes from step to step is a tensor (the number of steps too), so that a graph of a
-step is good for the next one.
+under `no_grad` (`OneByOne` has the loop of those), so that it runs eagerly and can become part of a graph.  State of a
+parameter is a plain dict in `self.state`, keyed by the parameter itself and empty before its first step; what changes from step
+to step is a tensor (the number of steps too), so that a graph of a step is good for the next one.
 """
 from .. import _C
 
@@ -43,6 +43,7 @@ class Optimizer:
             if param in known:
                 raise ValueError("some parameters appear in more than one parameter group")
             known.add(param)
+            self.state[param] = {}
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     def zero_grad(self, set_to_none=True):
@@ -66,7 +67,7 @@ class Optimizer:
             for param in group["params"]:
                 numbers[param] = len(numbers)
             groups.append({**group, "params": [numbers[param] for param in group["params"]]})
-        state = {numbers[param]: dict(values) for param, values in self.state.items()}
+        state = {numbers[param]: dict(values) for param, values in self.state.items() if values}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict):
@@ -78,9 +79,10 @@ class Optimizer:
         for saved, group in zip(groups, self.param_groups):
             params.update(zip(saved["params"], group["params"]))
             group.update({key: value for key, value in saved.items() if key != "params"})
-        self.state = {params[number]: {key: value.detach().clone() if isinstance(value, _C.Tensor) else value
-                                       for key, value in values.items()}
-                      for number, values in state_dict["state"].items()}
+        self.state = {param: {} for param in params.values()}
+        for number, values in state_dict["state"].items():
+            self.state[params[number]] = {key: value.detach().clone() if isinstance(value, _C.Tensor) else value
+                                          for key, value in values.items()}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
@@ -101,8 +103,8 @@ class OneByOne(Optimizer):
                     grad = param.grad
                     if grad is None:
                         continue
-                    state = self.state.get(param)
-                    if state is None:
+                    state = self.state[param]
+                    if not state:
                         state = self._start(group, param)
                         self.state[param] = state
                     state["step"].add_(1.0)

@@ -35,8 +35,8 @@ class SGD(Optimizer):
                 fresh, rows = [], []
                 for param in params:
                     grad = param.grad
-                    state = self.state.get(param)
-                    if state is not None:
+                    state = self.state[param]
+                    if state:
                         rows.append([param, grad, state["momentum_buffer"]])
                     elif grad is not None:
                         velocity = _C.zeros_like(param)
