@@ -61,6 +61,7 @@ class _Default(Generator):
     """The one that draws where none is given: its state is C's, and a run of a graph's own."""
 
     __slots__ = ()
+    __module__ = "janus"
 
     def __init__(self):
         pass
