@@ -23,6 +23,7 @@ class PackedSequence(collections.namedtuple("PackedSequence", "data batch_sizes 
 
     @property
     def is_cuda(self):
+        """Whether `data` is on a CUDA device."""
         return self.data.is_cuda
 
     def to(self, *args, **kwargs):
@@ -34,24 +35,31 @@ class PackedSequence(collections.namedtuple("PackedSequence", "data batch_sizes 
         return type(self)(data, self.batch_sizes, *indices)
 
     def cpu(self):
+        """The same sequences on the CPU."""
         return self.to("cpu")
 
     def cuda(self):
+        """The same sequences on a CUDA device."""
         return self.to("cuda")
 
     def double(self):
+        """`data` in double precision."""
         return self.to(_C.float64)
 
     def float(self):
+        """`data` in single precision."""
         return self.to(_C.float32)
 
     def half(self):
+        """`data` in half precision."""
         return self.to(_C.float16)
 
     def long(self):
+        """`data` as int64."""
         return self.to(_C.int64)
 
     def int(self):
+        """`data` as int32."""
         return self.to(_C.int32)
 
 
