@@ -390,3 +390,68 @@ def test_optimizer_of_the_program():
     plain, decorated = run(lambda f: f, resume=5), run(janus.function(measure=False))
     assert plain[:2] == decorated[:2] and plain[0] == pytest.approx(plain[1], abs=1e-6)
     assert decorated[2].stats()["graph"] > 0
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def lbfgs(decorate=lambda f: f, resume=None, steps=8, **options):
+    """Losses of some steps on Rosenbrock's function, and where they end."""
+    x = janus.tensor([-1.5, 1.2, 0.7, 2.0], dtype=janus.float64, requires_grad=True)
+    opt = optim.LBFGS([x], max_iter=8, history_size=3, **options)
+
+    def closure():
+        opt.zero_grad()
+        loss = rosenbrock(x)
+        loss.backward()
+        return loss
+
+    losses, step = [], decorate(lambda: opt.step(closure))
+    for i in range(steps):
+        losses.append(step().item())
+        if i == resume:
+            saved = opt.state_dict()
+            kept = [d.clone() for d in saved["state"][0]["old_dirs"]]
+            opt = optim.LBFGS([x], max_iter=8, history_size=3, **options)
+            opt.load_state_dict(saved)
+            opt.step(closure)
+            assert all(a.tolist() == b.tolist() for a, b in zip(kept, saved["state"][0]["old_dirs"]))
+            opt.load_state_dict(saved)
+    return losses, x.tolist(), opt.state[x]
+
+
+def test_lbfgs():
+    # what PyTorch 2's gives
+    losses, x, state = lbfgs(line_search_fn="strong_wolfe")
+    assert losses[:3] == pytest.approx([399.4, 4.37516, 4.12002], rel=1e-5)
+    assert x == pytest.approx([-0.775661, 0.613095, 0.382065, 0.145973], abs=1e-5) and (state["func_evals"], state["n_iter"]) == (60, 45)
+    losses, _, state = lbfgs(lr=0.02)
+    assert losses[:3] == pytest.approx([399.4, 204.48, 112.815], rel=1e-5)
+    assert losses[-1] < losses[0] and state["n_iter"] == 64
+    assert lbfgs(janus.function, line_search_fn="strong_wolfe")[:2] == lbfgs(line_search_fn="strong_wolfe")[:2]
+    assert lbfgs(lr=0.02, resume=2, steps=4)[0][:3] == losses[:3]
+
+
+def test_lbfgs_solves_least_squares():
+    a, b = np.random.RandomState(0).randn(20, 5), np.random.RandomState(1).randn(20)
+    x, unused = Parameter(janus.zeros(5, dtype=janus.float64)), Parameter(janus.zeros(2, dtype=janus.float64))
+    matrix, right = janus.tensor(a), janus.tensor(b)
+    opt = optim.LBFGS([x, unused], max_iter=50, line_search_fn="strong_wolfe", tolerance_grad=1e-10)
+
+    def closure():
+        opt.zero_grad()
+        loss = ((matrix @ x - right) ** 2).sum()
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+    assert x.tolist() == pytest.approx(np.linalg.lstsq(a, b, rcond=None)[0].tolist(), abs=1e-6) and unused.tolist() == [0.0, 0.0]
+    evaluations = opt.state[x]["func_evals"]
+    opt.step(closure)  # nothing is left to do
+    assert opt.state[x]["func_evals"] == evaluations + 1
+    for options, error in (({"lr": -1}, ValueError), ({"line_search_fn": "armijo"}, RuntimeError)):
+        with pytest.raises(error):
+            optim.LBFGS([x], **options)
+    with pytest.raises(ValueError, match="parameter groups"):
+        optim.LBFGS([{"params": [x]}, {"params": [unused]}])

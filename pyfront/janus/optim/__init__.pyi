@@ -3,6 +3,7 @@ from janus.optim import adadelta as adadelta
 from janus.optim import adagrad as adagrad
 from janus.optim import adam as adam
 from janus.optim import adam_variants as adam_variants
+from janus.optim import lbfgs as lbfgs
 from janus.optim import lr_cycles as lr_cycles
 from janus.optim import lr_joined as lr_joined
 from janus.optim import lr_ramps as lr_ramps
@@ -17,6 +18,7 @@ from janus.optim.adam import AdamW as AdamW
 from janus.optim.adam_variants import Adamax as Adamax
 from janus.optim.adam_variants import NAdam as NAdam
 from janus.optim.adam_variants import RAdam as RAdam
+from janus.optim.lbfgs import LBFGS as LBFGS
 from janus.optim.optimizer import Optimizer as Optimizer
 from janus.optim.rmsprop import RMSprop as RMSprop
 from janus.optim.rmsprop import Rprop as Rprop

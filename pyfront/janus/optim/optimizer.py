@@ -81,8 +81,7 @@ class Optimizer:
             group.update({key: value for key, value in saved.items() if key != "params"})
         self.state = {param: {} for param in params.values()}
         for number, values in state_dict["state"].items():
-            self.state[params[number]] = {key: value.detach().clone() if isinstance(value, _C.Tensor) else value
-                                          for key, value in values.items()}
+            self.state[params[number]] = {key: _copied(value) for key, value in values.items()}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
@@ -90,6 +89,13 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
         return "\n".join(lines + [")"])
+
+
+def _copied(value):
+    """A value of a state, with the tensors and lists in it its own."""
+    if isinstance(value, _C.Tensor):
+        return value.detach().clone()
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 class OneByOne(Optimizer):
