@@ -4,6 +4,7 @@ import math
 
 from ... import _C
 from . import rnn
+from ._spectral_norm import remove_spectral_norm, spectral_norm
 from ._weight_norm import remove_weight_norm, weight_norm
 
 

@@ -11,9 +11,9 @@ def _length(weight, dim):
     return (weight * weight).sum(others, keepdim=True).sqrt() if others else weight.abs()
 
 
-def _hooks(module):
-    """Those of the module's hooks that make weights; a module without hooks has no dict of them."""
-    return [hook for hook in getattr(module, "_forward_pre_hooks", {}).values() if isinstance(hook, _WeightNorm)]
+def hooks_of(module, kind):
+    """Those of the module's hooks that are of a kind; a module without hooks has no dict of them."""
+    return [hook for hook in getattr(module, "_forward_pre_hooks", {}).values() if isinstance(hook, kind)]
 
 
 class _WeightNorm:
@@ -33,7 +33,7 @@ class _WeightNorm:
 def weight_norm(module, name="weight", dim=0):
     """Replaces a parameter by two, `name_g`, its length along each slice of dim (of all for None), and `name_v`, its direction;
     the module has their product as `name`, made anew before each call. Returns the module."""
-    if any(hook.name == name for hook in _hooks(module)):
+    if any(hook.name == name for hook in hooks_of(module, _WeightNorm)):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook, weight = _WeightNorm(name, dim), getattr(module, name)
     delattr(module, name)
@@ -46,7 +46,7 @@ def weight_norm(module, name="weight", dim=0):
 
 def remove_weight_norm(module, name="weight"):
     """Turns what weight_norm() made into one parameter again, with the value that it has. Returns the module."""
-    for hook in _hooks(module):
+    for hook in hooks_of(module, _WeightNorm):
         if hook.name == name:
             weight = hook.made(module).detach()
             delattr(module, name)
