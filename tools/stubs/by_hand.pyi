@@ -558,3 +558,6 @@ class PackedSequence(NamedTuple):
 # module janus.optim.lbfgs
 class LBFGS:
     def step(self, closure: Callable[[], Any]) -> Any: ...  # type: ignore[override]
+
+# module janus.distributions.kl
+from janus.distributions.distribution import Distribution

@@ -19,7 +19,10 @@ import janus
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.normpath(os.path.join(HERE, "..", "..", "pyfront", "janus"))
 MODULES = ("janus", "janus.amp", "janus.autograd", "janus.cuda", "janus.data",
-           "janus.data.dataloader", "janus.data.dataset", "janus.data.sampler", "janus.debug", "janus.distributions", "janus.io",
+           "janus.data.dataloader", "janus.data.dataset", "janus.data.sampler", "janus.debug", "janus.distributions",
+           "janus.distributions.discrete", "janus.distributions.distribution", "janus.distributions.gamma",
+           "janus.distributions.independent", "janus.distributions.inverted", "janus.distributions.kl",
+           "janus.distributions.normal", "janus.io",
            "janus.nn",
            "janus.nn.activation", "janus.nn.attention", "janus.nn.container", "janus.nn.conv",
            "janus.nn.conv_transpose", "janus.nn.functional", "janus.nn.init", "janus.nn.linear", "janus.nn.loss",
