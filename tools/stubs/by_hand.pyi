@@ -559,5 +559,11 @@ class PackedSequence(NamedTuple):
 class LBFGS:
     def step(self, closure: Callable[[], Any]) -> Any: ...  # type: ignore[override]
 
+# module janus.distributions
+identity_transform: ComposeTransform
+
+# module janus.distributions.transforms
+identity_transform: ComposeTransform
+
 # module janus.distributions.kl
 from janus.distributions.distribution import Distribution

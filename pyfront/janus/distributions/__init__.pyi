@@ -6,6 +6,8 @@ from janus.distributions import independent as independent
 from janus.distributions import inverted as inverted
 from janus.distributions import kl as kl
 from janus.distributions import normal as normal
+from janus.distributions import transformed as transformed
+from janus.distributions import transforms as transforms
 from janus.distributions.discrete import Bernoulli as Bernoulli
 from janus.distributions.discrete import Categorical as Categorical
 from janus.distributions.distribution import Distribution as Distribution
@@ -20,4 +22,14 @@ from janus.distributions.inverted import Uniform as Uniform
 from janus.distributions.kl import kl_divergence as kl_divergence
 from janus.distributions.normal import LogNormal as LogNormal
 from janus.distributions.normal import Normal as Normal
+from janus.distributions.transformed import TransformedDistribution as TransformedDistribution
+from janus.distributions.transforms import AffineTransform as AffineTransform
+from janus.distributions.transforms import ComposeTransform as ComposeTransform
+from janus.distributions.transforms import ExpTransform as ExpTransform
+from janus.distributions.transforms import PowerTransform as PowerTransform
+from janus.distributions.transforms import SigmoidTransform as SigmoidTransform
+from janus.distributions.transforms import SoftplusTransform as SoftplusTransform
+from janus.distributions.transforms import TanhTransform as TanhTransform
+from janus.distributions.transforms import Transform as Transform
 
+identity_transform: ComposeTransform
