@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimisers against the same update rules written out in NumPy, and schedules."""
+import collections
 import math
 
 import janus
@@ -455,3 +456,27 @@ def test_lbfgs_solves_least_squares():
             optim.LBFGS([x], **options)
     with pytest.raises(ValueError, match="parameter groups"):
         optim.LBFGS([{"params": [x]}, {"params": [unused]}])
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p), lambda p: optim.RMSprop(p), lambda p: optim.Adagrad(p)])
+def test_states_are_made_when_asked_for(make):
+    """As a defaultdict's: for reading alone, and where programs forget what there is."""
+    def run(look):
+        p = Parameter(janus.ones(3))
+        opt = make([p])
+        if look:
+            assert p in opt.state or opt.state.get(p) is None and len(opt.state) == 0
+            opt.state[p]
+            assert p in opt.state and list(opt.state) == [p] and len(opt.state) == 1
+        for i in range(6):
+            opt.zero_grad()
+            (p * p).sum().backward()
+            opt.step()
+            if i == 2 and not isinstance(opt, optim.Adagrad):
+                opt.state = {} if look else collections.defaultdict(dict)
+        assert sorted(opt.state_dict()["state"]) == [0] and repr(opt.state).startswith("{")
+        opt.state.clear()
+        assert not opt.state and "no" not in opt.state
+        return p.tolist()
+
+    assert run(True) == run(False)

@@ -567,3 +567,8 @@ identity_transform: ComposeTransform
 
 # module janus.distributions.kl
 from janus.distributions.distribution import Distribution
+
+# module janus.optim.optimizer
+from typing import MutableMapping
+class Optimizer:
+    state: MutableMapping[Any, dict[str, Any]]

@@ -19,7 +19,7 @@ class Adagrad(Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for param in group["params"]:
-            self.state[param] = {"step": _C.zeros(()), "sum": _C.full_like(param, group["initial_accumulator_value"])}
+            self._states[param] = {"step": _C.zeros(()), "sum": _C.full_like(param, group["initial_accumulator_value"])}
 
     def step(self, closure=None):
         loss = run_closure(closure)
@@ -30,7 +30,7 @@ class Adagrad(Optimizer):
                     grad = param.grad
                     if grad is None:
                         continue
-                    state = self.state[param]
+                    state = self._states[param]
                     if group["maximize"]:
                         grad = -grad
                     if weight_decay != 0:

@@ -20,10 +20,10 @@ class Adam(Optimizer):
         loss = run_closure(closure)
         with _C.no_grad():
             for group in self.param_groups:
-                amsgrad, states, rows = group["amsgrad"], self.state, []
+                amsgrad, states, rows = group["amsgrad"], self._states, []
                 for param in group["params"]:
                     grad = param.grad
-                    state = states[param]
+                    state = states.get(param)
                     if not state:
                         if grad is None:
                             continue

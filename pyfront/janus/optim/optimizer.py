@@ -4,10 +4,51 @@
 A subclass is one method, `step`: a plain loop that collects the parameters and their state for one
 call of `optimizer_step_`, which leaves those alone whose gradient is None, or in-place tensor ops
 under `no_grad` (`OneByOne` has the loop of those), so that it runs eagerly and can become part of a graph.  State of a
-parameter is a plain dict in `self.state`, keyed by the parameter itself and empty before its first step; what changes from step
-to step is a tensor (the number of steps too), so that a graph of a step is good for the next one.
+parameter is a plain dict in `self._states`, keyed by the parameter itself; what changes from step to step is a tensor (the number
+of steps too), so that a graph of a step is good for the next one.  Programs see it as `self.state`, which gives a parameter without
+one an empty dict, as a defaultdict does: graphs follow its methods, and nothing is known in them of subclasses of dict.
 """
+import collections.abc
+
 from .. import _C
+
+
+class _States(collections.abc.MutableMapping):
+    """States of parameters by parameter: an empty dict is made where there is none yet."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of):
+        self._of = of
+
+    def __getitem__(self, param):
+        state = self._of.get(param)
+        if state is None:
+            state = {}
+            self._of[param] = state
+        return state
+
+    def __setitem__(self, param, state):
+        self._of[param] = state
+
+    def __delitem__(self, param):
+        del self._of[param]
+
+    def __iter__(self):
+        return iter(self._of)
+
+    def __len__(self):
+        return len(self._of)
+
+    def __contains__(self, param):
+        return param in self._of
+
+    def get(self, param, default=None):
+        """The state of a parameter, `default` where there is none; none is made."""
+        return self._of.get(param, default)
+
+    def __repr__(self):
+        return repr(self._of)
 
 
 class Optimizer:
@@ -18,7 +59,7 @@ class Optimizer:
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, "
                             f"but got {type(params).__name__}")
         self.defaults = defaults
-        self.state = {}
+        self._states = {}
         self.param_groups = []
         groups = list(params)
         if not groups:
@@ -27,6 +68,15 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    @property
+    def state(self):
+        """States by parameter, a dict each; an empty one is made for a parameter that has none."""
+        return _States(self._states)
+
+    @state.setter
+    def state(self, states):
+        self._states = dict(states)
 
     def add_param_group(self, param_group):
         """Adds parameters with their own options to what is optimised."""
@@ -43,7 +93,6 @@ class Optimizer:
             if param in known:
                 raise ValueError("some parameters appear in more than one parameter group")
             known.add(param)
-            self.state[param] = {}
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     def zero_grad(self, set_to_none=True):
@@ -67,7 +116,7 @@ class Optimizer:
             for param in group["params"]:
                 numbers[param] = len(numbers)
             groups.append({**group, "params": [numbers[param] for param in group["params"]]})
-        state = {numbers[param]: dict(values) for param, values in self.state.items() if values}
+        state = {numbers[param]: dict(values) for param, values in self._states.items()}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict):
@@ -79,9 +128,8 @@ class Optimizer:
         for saved, group in zip(groups, self.param_groups):
             params.update(zip(saved["params"], group["params"]))
             group.update({key: value for key, value in saved.items() if key != "params"})
-        self.state = {param: {} for param in params.values()}
-        for number, values in state_dict["state"].items():
-            self.state[params[number]] = {key: _copied(value) for key, value in values.items()}
+        self._states = {params[number]: {key: _copied(value) for key, value in values.items()}
+                        for number, values in state_dict["state"].items()}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
@@ -109,10 +157,10 @@ class OneByOne(Optimizer):
                     grad = param.grad
                     if grad is None:
                         continue
-                    state = self.state[param]
+                    state = self._states.get(param)
                     if not state:
                         state = self._start(group, param)
-                        self.state[param] = state
+                        self._states[param] = state
                     state["step"].add_(1.0)
                     if group["maximize"]:
                         grad = -grad

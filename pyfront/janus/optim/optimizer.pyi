@@ -1,13 +1,13 @@
 # Written by tools/stubs/write.py; do not edit.
 from typing import Any, Callable, Iterable, Mapping
-from janus import Tensor
+from typing import MutableMapping
 
 class OneByOne(Optimizer):
     def step(self, closure: Callable[..., Any] | None = None) -> Any: ...
 class Optimizer:
     defaults: Mapping[str, Any]
-    state: Tensor
     param_groups: Any
+    state: MutableMapping[Any, dict[str, Any]]
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None: ...
     def add_param_group(self, param_group: Mapping[str, Any]) -> None: ...
     def zero_grad(self, set_to_none: bool = True) -> None: ...

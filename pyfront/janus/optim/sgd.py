@@ -35,12 +35,12 @@ class SGD(Optimizer):
                 fresh, rows = [], []
                 for param in params:
                     grad = param.grad
-                    state = self.state[param]
+                    state = self._states.get(param)
                     if state:
                         rows.append([param, grad, state["momentum_buffer"]])
                     elif grad is not None:
                         velocity = _C.zeros_like(param)
-                        self.state[param] = {"momentum_buffer": velocity}
+                        self._states[param] = {"momentum_buffer": velocity}
                         fresh.append([param, grad, velocity])
                 # The first velocity is the gradient itself, not dampened.
                 for tensors, dampening in ((fresh, 0.0), (rows, group["dampening"])):
