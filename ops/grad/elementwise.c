@@ -155,8 +155,13 @@ static jn_ev polygamma(jn_gx *g, jn_ev x, int64_t n) {
     return jn_g_op1(g, JN_OP(polygamma), x, JN_ATTRS(polygamma, .n = n));
 }
 RULE1(lgamma, jn_g_mul(g, dy, polygamma(g, IN(0), 0)))
-RULE1(polygamma,
-      jn_g_mul(g, dy, polygamma(g, IN(0), ((const janus_polygamma_attrs *)r->attrs)->n + 1)))
+
+/* The order of its derivative; of the largest there is none above, and two below is one like it. */
+static int64_t next_order(const void *attrs) {
+    int64_t n = ((const janus_polygamma_attrs *)attrs)->n;
+    return n < INT64_MAX ? n + 1 : n - 1;
+}
+RULE1(polygamma, jn_g_mul(g, dy, polygamma(g, IN(0), next_order(r->attrs))))
 
 /* y = atan2(a, b): da = dy b / (a a + b b), db = -dy a / (a a + b b) */
 janus_status jn_grad_atan2(jn_grad *r) {
