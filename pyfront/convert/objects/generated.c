@@ -62,6 +62,18 @@ bool jcv_is_of_named(jcv *c, PyObject *fn, PyObject *name) {
     return false;
 }
 
+/* Assumes that a default stays what it is: an equal number or text, the same of other objects. */
+static void stays(jcv *c, jpy_src *s, PyObject *o) {
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    if (!jpy_by_value(o) || PyTuple_Check(o)) {
+        jcv_by_identity(c, o, s);
+        return;
+    }
+    s->checks |= JPY_CHECK_CONST;
+    s->want = jpy_guards_own(c->guards, o);
+}
+
 void jcv_as_generated(jcv *c, PyObject *fn) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
     PyObject *defaults[2] = {PyFunction_GET_DEFAULTS(fn), PyFunction_GET_KW_DEFAULTS(fn)};
@@ -76,16 +88,13 @@ void jcv_as_generated(jcv *c, PyObject *fn) {
         Py_ssize_t at = 0;
         if (!d)
             jcv_refuse(c, "out of memory");
-        if (!defaults[i])
-            d->checks |= JPY_CHECK_ABSENT;
-        else
-            jcv_by_identity(c, defaults[i], d);
-        while (i == 1 && defaults[i] && PyDict_Next(defaults[i], &at, &key, &value)) {
-            jpy_src *item = jpy_src_get(c->guards, JPY_SRC_KEY, d, NULL, key, 0);
-            if (!item)
-                jcv_refuse(c, "out of memory");
-            jcv_by_identity(c, value, item);
-        }
+        d->checks |= defaults[i] ? JPY_CHECK_LEN : JPY_CHECK_ABSENT;
+        d->number = defaults[i] ? PyObject_Size(defaults[i]) : d->number;
+        while (i == 1 && defaults[i] && PyDict_Next(defaults[i], &at, &key, &value))
+            stays(c, jpy_src_get(c->guards, JPY_SRC_KEY, d, NULL, key, 0), value);
+        for (; i == 0 && defaults[i] && at < PyTuple_GET_SIZE(defaults[i]); at++)
+            stays(c, jpy_src_get(c->guards, JPY_SRC_ITEM, d, NULL, NULL, at),
+                  PyTuple_GET_ITEM(defaults[i], at));
     }
 }
 
