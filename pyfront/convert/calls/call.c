@@ -353,17 +353,6 @@ static jcv_av *call_closure(jcv *c, jcv_av *f, const jcv_args *args) {
     return enter(c, fr, args, f);
 }
 
-static const jcv_args *with_self(jcv *c, jcv_av *self, const jcv_args *args) {
-    jcv_args *more = jcv_alloc(c, sizeof *more);
-    *more = *args;
-    more->n_pos++;
-    more->pos = jcv_alloc(c, more->n_pos * sizeof *more->pos);
-    more->pos[0] = self;
-    if (args->n_pos)
-        memcpy(more->pos + 1, args->pos, args->n_pos * sizeof *more->pos);
-    return more;
-}
-
 static bool from_janus(PyObject *callable) {
     PyObject *m = PyObject_GetAttrString(callable, "__module__");
     const char *s = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8(m) : NULL;
@@ -405,7 +394,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     case AV_METHOD:
         if (f->text)
             return jcv_call_method(c, f->self, f->text, args);
-        return jcv_call(c, jcv_wrap(c, f->py, f->src), with_self(c, f->self, args));
+        return jcv_call(c, jcv_wrap(c, f->py, f->src), jcv_behind(c, f->self, args));
     case AV_PY:
         break;
     default:
@@ -433,7 +422,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
             ss = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, PyMethod_GET_SELF(o), 0);
         }
         jcv_av *self = jcv_wrap(c, PyMethod_GET_SELF(o), ss);
-        return jcv_call(c, jcv_wrap(c, PyMethod_GET_FUNCTION(o), fs), with_self(c, self, args));
+        return jcv_call(c, jcv_wrap(c, PyMethod_GET_FUNCTION(o), fs), jcv_behind(c, self, args));
     }
     if (Py_TYPE(o) == &PyMethodDescr_Type && PyDescr_TYPE(o) == jpy.tensor_type)
         return jcv_call_tensor(c, o, args);
@@ -450,6 +439,6 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     }
     PyObject *fn = jcv_lookup(c, Py_TYPE(o), jpy_names.call);
     if (fn && PyFunction_Check(fn))
-        return jcv_call_function(c, fn, NULL, with_self(c, f, args));
+        return jcv_call_function(c, fn, NULL, jcv_behind(c, f, args));
     jcv_refuse(c, "a call of %s", jcv_describe(f));
 }

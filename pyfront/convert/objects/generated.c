@@ -26,18 +26,20 @@ bool jcv_is_generated(PyObject *fn) {
     return yes;
 }
 
-bool jcv_is_named_new(PyObject *fn, Py_ssize_t n_fields) {
+bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t) {
+    if (!jcv_is_generated(fn) || !PyType_IsSubtype(t, &PyTuple_Type))
+        return false;
+    PyObject *where = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
+    const char *s = where && PyUnicode_Check(where) ? PyUnicode_AsUTF8(where) : NULL;
     PyObject *code = PyFunction_GET_CODE(fn);
     PyObject *names = jcv_attr_or_null(code, "co_names"),
-             *n = jcv_attr_or_null(code, "co_argcount"),
              *consts = jcv_attr_or_null(code, "co_consts");
-    bool yes = jcv_is_generated(fn) && names && n && consts && PyTuple_GET_SIZE(names) == 1 &&
-               PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "_tuple_new") == 0 &&
-               PyLong_AsSsize_t(n) == n_fields + 1;
+    bool yes = s && !strncmp(s, "namedtuple_", 11) && names && consts &&
+               PyTuple_GET_SIZE(names) == 1 &&
+               PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "_tuple_new") == 0;
     for (Py_ssize_t i = 0; yes && i < PyTuple_GET_SIZE(consts); i++)
         yes = PyTuple_GET_ITEM(consts, i) == Py_None;
     Py_XDECREF(names);
-    Py_XDECREF(n);
     Py_XDECREF(consts);
     return yes;
 }

@@ -3,7 +3,7 @@
  * What a call of a class does: type.__call__, object.__new__ and tuple.__new__, __init__.
  *
  * A class is called by its __new__, which gives an object, and if that is an instance of the class,
- * by the __init__ of its type.  The __init__ that dataclass writes has no source: it is done here.
+ * by the __init__ of its type.
  */
 #include "pyfront/convert/objects/objects.h"
 
@@ -63,14 +63,14 @@ static jcv_av *blank_instance(jcv *c, PyTypeObject *t) {
     return jcv_py(c, blank, NULL);
 }
 
-/* Arguments behind another one. */
-static jcv_args behind(jcv *c, jcv_av *first, const jcv_args *args) {
-    jcv_args more = *args;
-    more.n_pos++;
-    more.pos = jcv_alloc(c, more.n_pos * sizeof *more.pos);
-    more.pos[0] = first;
-    for (unsigned i = 0; i < args->n_pos; i++)
-        more.pos[i + 1] = args->pos[i];
+jcv_args *jcv_behind(jcv *c, jcv_av *first, const jcv_args *args) {
+    jcv_args *more = jcv_alloc(c, sizeof *more);
+    *more = *args;
+    more->n_pos++;
+    more->pos = jcv_alloc(c, more->n_pos * sizeof *more->pos);
+    more->pos[0] = first;
+    if (args->n_pos)
+        memcpy(more->pos + 1, args->pos, args->n_pos * sizeof *more->pos);
     return more;
 }
 
@@ -125,8 +125,8 @@ static void init_instance(jcv *c, jcv_av *o, PyTypeObject *t, const jcv_args *ar
         jcv_init_dataclass(c, o, init, fields, args);
         return;
     }
-    jcv_args more = behind(c, o, args);
-    jcv_av *r = jcv_call(c, jcv_py(c, init, NULL), &more);
+    jcv_args *more = jcv_behind(c, o, args);
+    jcv_av *r = jcv_call(c, jcv_py(c, init, NULL), more);
     if (!(r->kind == AV_PY && r->py == Py_None))
         jcv_refuse(c, "__init__() returns something");
 }
@@ -135,11 +135,11 @@ static void init_instance(jcv *c, jcv_av *o, PyTypeObject *t, const jcv_args *ar
 static jcv_av *made_by_new(jcv *c, PyTypeObject *t, PyObject *d, const jcv_args *args) {
     PyObject *fn =
         Py_TYPE(d) == &PyStaticMethod_Type ? jcv_own(c, PyObject_GetAttrString(d, "__func__")) : d;
-    jcv_args more = behind(c, jcv_py(c, (PyObject *)t, NULL), args);
+    jcv_args *more = jcv_behind(c, jcv_py(c, (PyObject *)t, NULL), args);
     if (is_new_of(fn, &PyBaseObject_Type)) /* leaves them to __init__ */
-        more.n_pos = 1, more.n_kw = 0;
-    return PyFunction_Check(fn) ? jcv_call(c, jcv_constant(c, fn), &more)
-                                : jcv_call_new(c, fn, &more);
+        more->n_pos = 1, more->n_kw = 0;
+    return PyFunction_Check(fn) ? jcv_call(c, jcv_constant(c, fn), more)
+                                : jcv_call_new(c, fn, more);
 }
 
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {

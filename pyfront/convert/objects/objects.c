@@ -25,15 +25,6 @@ static PyObject *lookup(PyTypeObject *t, const char *name) {
     return d;
 }
 
-bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t) {
-    if (!PyFunction_Check(fn) || !PyType_IsSubtype(t, &PyTuple_Type))
-        return false;
-    PyObject *where = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
-    const char *s = where && PyUnicode_Check(where) ? PyUnicode_AsUTF8(where) : NULL;
-    return s && !strncmp(s, "namedtuple_", 11) &&
-           jcv_is_named_new(fn, ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_argcount - 1);
-}
-
 /* What a function has in a cell of its own; NULL: no such cell. */
 static PyObject *held(jcv *c, PyObject *fn, const char *name) {
     PyObject *names = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"));

@@ -26,8 +26,8 @@ jcv_av *jcv_inner_function(jcv *c, PyObject *d);
 /* generated.c: functions that dataclass and namedtuple write */
 PyObject *jcv_attr_or_null(PyObject *o, const char *name);
 bool jcv_is_generated(PyObject *fn);
-/* Whether a function is the constructor of a named tuple of so many fields. */
-bool jcv_is_named_new(PyObject *fn, Py_ssize_t n_fields);
+/* Whether a function is a __new__ that namedtuple wrote, and t a class of tuples. */
+bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t);
 /* The names of its parameters, the fields. */
 PyObject *jcv_named_params(jcv *c, PyObject *fn);
 /* Whether a function is the method of this name that namedtuple writes. */
@@ -41,6 +41,8 @@ void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args);
 /* A call of object.__new__ or tuple.__new__, with the class as the first argument. */
 jcv_av *jcv_call_new(jcv *c, PyObject *fn, const jcv_args *args);
+/* The arguments of a call, behind another one: the object of a method, the class. */
+jcv_args *jcv_behind(jcv *c, jcv_av *first, const jcv_args *args);
 /* A class whose instances are made by object's __new__ and hold attributes, nothing else. */
 bool jcv_is_plain_class(PyTypeObject *t);
 
@@ -49,8 +51,6 @@ bool jcv_is_plain_class(PyTypeObject *t);
 /* An instance of a named tuple's type, by the arguments of `fn`, the __new__ that namedtuple
  * wrote. */
 jcv_av *jcv_make_named(jcv *c, PyTypeObject *t, PyObject *fn, const jcv_args *args);
-/* Whether that is `fn`, and t a class of tuples. */
-bool jcv_is_new_of_named(PyObject *fn, PyTypeObject *t);
 jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 /* The place of what `d`, which a type has, reads of a named tuple; -1: it is no such
