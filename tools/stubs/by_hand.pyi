@@ -572,3 +572,6 @@ from janus.distributions.distribution import Distribution
 from typing import MutableMapping
 class Optimizer:
     state: MutableMapping[Any, dict[str, Any]]
+
+# module janus.distributions.normal
+from janus.distributions.distribution import Distribution

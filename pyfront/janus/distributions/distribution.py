@@ -65,3 +65,20 @@ class Distribution:
 
     def __repr__(self):
         return f"{type(self).__name__}(batch_shape={tuple(self.batch_shape)})"
+
+
+class _Located(Distribution):
+    """What is moved by `loc` and stretched by `scale`, and lies around loc."""
+
+    has_rsample = True
+
+    def __init__(self, loc, scale):
+        self.loc, self.scale = _broadcast(loc, scale)
+        _number(loc=self.loc)
+        _positive(scale=self.scale)
+        self.batch_shape = self.loc.shape
+
+    @property
+    def mean(self):
+        """Expectation."""
+        return self.loc

@@ -3,7 +3,7 @@
 import math
 
 from .. import _C
-from .distribution import Distribution, _broadcast, _number, _positive
+from .distribution import Distribution, _broadcast, _Located, _number, _positive
 
 
 class Uniform(Distribution):
@@ -70,21 +70,8 @@ class Exponential(Distribution):
         return 1 - self.rate.log()
 
 
-class Laplace(Distribution):
+class Laplace(_Located):
     """Laplace's distribution."""
-
-    has_rsample = True
-
-    def __init__(self, loc, scale):
-        self.loc, self.scale = _broadcast(loc, scale)
-        _number(loc=self.loc)
-        _positive(scale=self.scale)
-        self.batch_shape = self.loc.shape
-
-    @property
-    def mean(self):
-        """Expectation."""
-        return self.loc
 
     @property
     def variance(self):
@@ -102,16 +89,8 @@ class Laplace(Distribution):
         return 1 + (2 * self.scale).log()
 
 
-class Gumbel(Distribution):
+class Gumbel(_Located):
     """Gumbel's distribution of largest values."""
-
-    has_rsample = True
-
-    def __init__(self, loc, scale):
-        self.loc, self.scale = _broadcast(loc, scale)
-        _number(loc=self.loc)
-        _positive(scale=self.scale)
-        self.batch_shape = self.loc.shape
 
     @property
     def mean(self):

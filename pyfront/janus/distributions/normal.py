@@ -3,24 +3,11 @@
 import math
 
 from .. import _C
-from .distribution import Distribution, _broadcast, _number, _positive
+from .distribution import _Located
 
 
-class Normal(Distribution):
+class Normal(_Located):
     """The normal distribution."""
-
-    has_rsample = True
-
-    def __init__(self, loc, scale):
-        self.loc, self.scale = _broadcast(loc, scale)
-        _number(loc=self.loc)
-        _positive(scale=self.scale)
-        self.batch_shape = self.loc.shape
-
-    @property
-    def mean(self):
-        """Expectation."""
-        return self.loc
 
     @property
     def variance(self):

@@ -1,7 +1,7 @@
 # Written by tools/stubs/write.py; do not edit.
 from typing import Any, Sequence
 from janus import Tensor
-from janus.distributions.distribution import Distribution as Distribution
+from janus.distributions.distribution import Distribution
 
 class LogNormal(Normal):
     @property
