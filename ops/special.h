@@ -71,7 +71,7 @@ JN_SPECIAL double jn_zeta(double s, double q) {
     if (!(part > 0)) /* a pole, as -infinity is */
         return isnan(q) ? q : (double)INFINITY;
     double below = jn_zeta_above(s, 1 - part) - jn_zeta_above(s, 1 - q);
-    return jn_zeta_above(s, part) + (fmod(s, 2) == 0 ? below : -below);
+    return jn_zeta_above(s, part) + (fmod(s, 2.0) == 0 ? below : -below);
 }
 
 JN_SPECIAL double jn_digamma(double x) {
