@@ -29,6 +29,31 @@ def arange(*bounds, start=None, end=None, step=None, **options):
     return _C._arange(start, step, n, **options)
 
 
+def clamp(input, min=None, max=None):
+    assert min is not None or max is not None
+    y, inside = input.detach(), None  # at a bound it is no function of the input
+    if min is not None:
+        assert y.is_floating_point() or isinstance(min, int)
+        inside, y = y > min, y.masked_fill(y < min, min)
+    if max is not None:
+        assert y.is_floating_point() or isinstance(max, int)
+        below = input.detach() < max
+        inside, y = below if inside is None else inside & below, y.masked_fill(y > max, max)
+    return _C.where(inside, input, y)
+
+
+def clamp_min(input, min):
+    return clamp(input, min)
+
+
+def clamp_max(input, max):
+    return clamp(input, None, max)
+
+
+def clamp_(input, min=None, max=None):
+    return input.copy_(clamp(input, min, max))
+
+
 def linspace(start, end, steps, **options):
     step = (float(end) - float(start)) / float(steps - 1) if steps > 1 else 0.0
     return _C._arange(float(start), step, steps, **options)
@@ -61,4 +86,5 @@ def triu(input, diagonal=0):
     return input.masked_fill(_right_of_diagonal(input.shape[-2], input.shape[-1]) < diagonal, 0)
 
 
-MODELS = {"arange": arange, "linspace": linspace, "roll": roll, "topk": topk, "tril": tril, "triu": triu}
+MODELS = {"arange": arange, "clamp": clamp, "clamp_": clamp_, "clamp_max": clamp_max,
+          "clamp_min": clamp_min, "clip": clamp, "clip_": clamp_, "linspace": linspace, "roll": roll, "topk": topk, "tril": tril, "triu": triu}

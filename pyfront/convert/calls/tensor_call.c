@@ -221,12 +221,65 @@ jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args) {
     return jcv_call_on_proxies(c, callable, name, args, NULL);
 }
 
+/* Ops of which a number is an operand like any tensor; of halves, those of the second list round it
+ * first (jcv_number_beside). */
+static const char *const number_ops[] = {
+    "add",   "add_", "addcdiv", "addcdiv_", "addcmul", "addcmul_", "div",  "div_", "lerp",
+    "lerp_", "mul",  "mul_",    "pow",      "pow_",    "sub",      "sub_", NULL};
+static const char *const rounding_ops[] = {"copy_", "eq", "fill_", "ge",    "gt",
+                                           "le",    "lt", "ne",    "where", NULL};
+
+/* A number of the graph in such a call: a tensor of no dims, but for factors and what fills, which
+ * ops of floats have as floats. */
+static jcv_av *number_there(jcv *c, const char *by, jcv_av *s, jcv_av *beside, bool arithmetic) {
+    if (strcmp(by, "alpha") != 0 && strcmp(by, "value") != 0)
+        return jcv_number_beside(c, s, beside, arithmetic);
+    bool whole = s->val->type->kind == JANUS_KIND_INT;
+    return whole && jn_dtype_is_float(((jpy_tensor *)beside->py)->t->dtype)
+               ? jcv_scalar(c, &jcv_op(c, JN_OP(s_float), &s->val, 1, NULL)->out[0])
+               : s;
+}
+
+/* The arguments with numbers of the graph that are operands beside the first tensor that is no
+ * condition. */
+static const jcv_args *numbers_as_operands(jcv *c, const char *name, const jcv_args *args) {
+    bool arithmetic = in_list(number_ops, name), where = !strcmp(name, "where");
+    bool fills = !strcmp(name, "masked_fill") || !strcmp(name, "masked_fill_");
+    bool three = where || fills || !strncmp(name, "lerp", 4) || !strncmp(name, "addc", 4);
+    if (args->n_pos > (three ? 3u : 2u) || /* add(x, alpha, y), an old way to call it */
+        (!arithmetic && !fills && !in_list(rounding_ops, name)))
+        return args;
+    jcv_av *beside = NULL;
+    unsigned n = args->n_pos + args->n_kw;
+    jcv_av **all = jcv_alloc(c, (n + 1) * sizeof *all);
+    for (unsigned i = 0; i < n; i++) {
+        all[i] = settled(c, i < args->n_pos ? args->pos[i] : args->kw[i - args->n_pos]);
+        if (!beside && all[i]->kind == AV_TENSOR &&
+            !(where && ((jpy_tensor *)all[i]->py)->t->dtype == JANUS_BOOL))
+            beside = all[i];
+    }
+    for (unsigned i = 0; beside && i < n; i++) {
+        const char *by = i < args->n_pos ? fills ? "value" : "other"
+                                         : PyUnicode_AsUTF8(args->names[i - args->n_pos]);
+        if (!by)
+            jcv_refuse_py(c);
+        if (all[i]->kind == AV_SCALAR)
+            all[i] = number_there(c, by, all[i], beside, arithmetic);
+    }
+    jcv_args *r = jcv_alloc(c, sizeof *r);
+    *r = *args;
+    r->pos = all;
+    r->kw = all + args->n_pos;
+    return r;
+}
+
 jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const jcv_args *args,
                             jcv_val *const *given) {
     jcv_av *self = args->n_pos ? args->pos[0] : NULL;
     bool op = Py_TYPE(callable) == jpy.op_type;
     if (op ? in_list(refused_ops, name) : !in_list(allowed_names, name))
         jcv_refuse(c, "a call of %s", name);
+    args = numbers_as_operands(c, name, args);
     PyObject **v = jcv_alloc(c, (args->n_pos + args->n_kw + 1) * sizeof *v);
     PyObject *kwnames = args->n_kw ? jcv_own(c, PyTuple_New(args->n_kw)) : NULL;
     size_t first_tag = c->tags.n;

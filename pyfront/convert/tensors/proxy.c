@@ -327,7 +327,8 @@ static bool view_strides(const jn_op *op, const jn_eager_arg *in, unsigned n_in,
 }
 
 /* A number of the graph on its way through the eager layer is a NaN whose payload says which: a
- * signalling one, since arithmetic makes a quiet one of it, which is not known here any more. */
+ * signalling one, since arithmetic makes a quiet one of it, which is not known here any more.  Only
+ * its sign may change (the alpha of sub()). */
 static const uint64_t tag_bits = 0x7ff04a4e00000000u;
 
 double jcv_tag(jcv *c, jcv_val *v) {
@@ -340,12 +341,14 @@ double jcv_tag(jcv *c, jcv_val *v) {
 }
 
 static jcv_val *tagged(jcv *c, int kind, janus_scalar s) {
-    uint64_t bits = (uint64_t)s.i;
-    if (kind != JANUS_KIND_FLOAT || (bits & 0xffffffff00000000u) != tag_bits ||
+    uint64_t bits = (uint64_t)s.i, minus = (uint64_t)1 << 63;
+    if (kind != JANUS_KIND_FLOAT || (bits & 0xffffffff00000000u & ~minus) != tag_bits ||
         (bits & 0xffffffffu) >= c->tags.n)
         return NULL;
-    c->tags.data[bits & 0xffffffffu].seen = true;
-    return c->tags.data[bits & 0xffffffffu].val;
+    jcv_val *v = c->tags.data[bits & 0xffffffffu].val;
+    jcv_node *n = bits & minus ? jcv_op_try(c, JN_OP(s_neg), &v, 1, NULL) : NULL;
+    c->tags.data[bits & 0xffffffffu].seen = n || !(bits & minus);
+    return n ? &n->out[0] : v;
 }
 
 /* Whether a cast only copies what a kernel has made to a tensor of the caller, which the commit

@@ -11,8 +11,6 @@ bool jcv_is_sequence(const jcv_av *a);
 /* Whether it is a tuple of no other class: parts that are all of it, and sums with nothing, are it.
  */
 bool jcv_is_plain_tuple(const jcv_av *a);
-/* A number of the graph beside a tensor: as a tensor of no dims. */
-jcv_av *jcv_number_beside(jcv *c, jcv_av *s, jcv_av *beside, bool arithmetic);
 jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace);
 jcv_av *jcv_native_optional(jcv *c, int op, jcv_av *a, jcv_av *b);
 void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace);
