@@ -178,3 +178,35 @@ bool jpy_key_look(PyObject *dict, PyObject *key, PyObject **value) {
         PyErr_Clear(); /* nothing was asked: it has no hash */
     return true;
 }
+
+/* Whether a class has a method for writing items that is written in C. */
+static bool writes_natively(PyObject *type) {
+    PyObject *attrs = PyObject_GetAttrString(type, "__dict__");
+    PyObject *d = attrs ? PyMapping_GetItemString(attrs, "__setitem__") : NULL;
+    bool native = d && Py_TYPE(d) == &PyWrapperDescr_Type;
+    PyErr_Clear();
+    Py_XDECREF(attrs);
+    Py_XDECREF(d);
+    return native;
+}
+
+bool jpy_has_pairs(PyObject *o) {
+    PyObject *mro = Py_TYPE(o)->tp_mro;
+    if (!PyDict_Check(o) || PyDict_CheckExact(o))
+        return PyDict_CheckExact(o);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
+        PyObject *t = PyTuple_GET_ITEM(mro, i);
+        bool known = t == (PyObject *)&PyDict_Type || t == (PyObject *)&PyODict_Type;
+        if (!known && writes_natively(t))
+            return false;
+    }
+    return true;
+}
+
+PyObject *jpy_keys_of(PyObject *dict) {
+    if (!PyODict_Check(dict))
+        return PyDict_Keys(dict);
+    PyObject *it = PyODict_Type.tp_iter(dict), *keys = it ? PySequence_List(it) : NULL;
+    Py_XDECREF(it);
+    return keys;
+}

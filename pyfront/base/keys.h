@@ -16,4 +16,14 @@ static inline PyObject *jpy_key_value(PyObject *dict, PyObject *key) {
     return jpy_key_look(dict, key, &v) ? v : NULL;
 }
 
+/* Whether it is a dict, or of a class derived from dict whose C code keeps nothing beside the pairs
+ * and finds and writes them as dict does; or an OrderedDict, which keeps their order apart. */
+bool jpy_has_pairs(PyObject *o);
+/* Its keys, in the order in which its own iterator goes over them: a new list. */
+PyObject *jpy_keys_of(PyObject *dict);
+/* Whether what takes the pairs of a mapping takes those it has, without asking keys(). */
+static inline bool jpy_gives_pairs(PyObject *o) {
+    return PyDict_Check(o) && (Py_TYPE(o)->tp_iter == PyDict_Type.tp_iter || PyODict_CheckExact(o));
+}
+
 #endif

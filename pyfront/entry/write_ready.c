@@ -56,8 +56,8 @@ enum {
 
 bool jpy_dict_can_swap(PyObject *dict) {
     const PyDictObject *d = (const PyDictObject *)dict;
-    if (!PyDict_CheckExact(dict) || (d->ma_version_tag & WATCHED))
-        return false;
+    if (Py_TYPE(dict)->tp_iter != PyDict_Type.tp_iter || (d->ma_version_tag & WATCHED))
+        return false; /* what goes over its pairs in another way is not copied by its table */
     return PY_VERSION_HEX < 0x030d0000 || !d->ma_values; /* the object's, not its own */
 }
 
@@ -203,6 +203,8 @@ static bool find_moves(jpy_writes *w) {
         jpy_target *t = is_keyed(x) ? find(w, x->o) : NULL;
         if (!(x->of = t))
             continue;
+        if (x->kind == JPY_WRITE_ATTR && PyDict_Check(x->o))
+            return false; /* which of its two dicts is meant is not told */
         if (x->kind == JPY_WRITE_CLEAR) {
             t->cleared = t->moves = true;
         } else if (!x->v) {
@@ -239,7 +241,7 @@ static bool copy_dicts(jpy_writes *w) {
     for (jpy_target *t = w->targets; t; t = t->hh.next) {
         if (!t->moves)
             continue;
-        t->dict = PyDict_CheckExact(t->o) ? Py_NewRef(t->o) : jpy_attrs_of(t->o);
+        t->dict = PyDict_Check(t->o) ? Py_NewRef(t->o) : jpy_attrs_of(t->o);
         if (!t->dict)
             return false;
         /* what CPython keeps in the object itself has a place for each name: filling it again takes

@@ -164,7 +164,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_ITEM:
         return parent ? item_of(parent, s->index) : NULL;
     case JPY_SRC_KEY:
-        return parent && PyDict_CheckExact(parent) && jpy_src_key(s)
+        return parent && PyDict_Check(parent) && jpy_src_key(s)
                    ? jpy_key_value(parent, jpy_src_key(s))
                    : NULL;
     case JPY_SRC_FUNC:
@@ -306,6 +306,15 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
         return false;
     Py_ssize_t pos = 0, i = 0;
     PyObject *k, *v;
+    if (PyODict_Check(dict)) { /* its order is not that of its table */
+        PyObject *now = jpy_keys_of(dict);
+        bool same = now && PyList_GET_SIZE(now) == PyTuple_GET_SIZE(keys);
+        for (; same && i < PyTuple_GET_SIZE(keys); i++)
+            same = jpy_same_value(PyTuple_GET_ITEM(keys, i), PyList_GET_ITEM(now, i));
+        PyErr_Clear();
+        Py_XDECREF(now);
+        return same;
+    }
     while (PyDict_Next(dict, &pos, &k, &v)) {
         PyObject *w = PyTuple_GET_ITEM(keys, i++);
         if (k != w && !jpy_same_value(w, k))

@@ -213,7 +213,7 @@ bool jpy_src_asks(const jpy_src *s, PyObject *parent) {
     PyObject *d = s->kind == JPY_SRC_GLOBAL ? s->obj : s->kind == JPY_SRC_KEY ? parent : NULL;
     if (s->kind == JPY_SRC_ATTR && s->how == JPY_ATTR_MODULE && parent && jpy_module_check(parent))
         d = ((jpy_module *)parent)->dict;
-    PyObject *key = d && PyDict_CheckExact(d) ? jpy_src_key(s) : NULL;
+    PyObject *key = d && PyDict_Check(d) ? jpy_src_key(s) : NULL;
     return key && jpy_key_asks(d, key);
 }
 

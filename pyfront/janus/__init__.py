@@ -4,11 +4,13 @@ from . import _other_project
 
 _other_project.refuse(__path__)
 
-from . import _C, _compat, _elements, _generator, _limits, _math, _pairs, _places, _random, _shape, _stacks, _statistics, _tensor  # noqa: E402
+from . import (_C, _between, _compat, _elements, _generator, _limits, _math, _pairs, _places, _random, _runs, _shape,  # noqa: E402
+               _stacks, _statistics, _tensor)
 from ._C import __version__  # noqa: E402
 
 # Everything public of the C part and of these modules is a name of the package.
-for _part in (_C, _generator, _shape, _stacks, _math, _elements, _statistics, _places, _pairs, _limits, _random, _tensor, _compat):
+for _part in (_C, _generator, _shape, _stacks, _math, _elements, _between, _statistics, _runs, _places, _pairs, _limits,
+              _random, _tensor, _compat):
     for _name, _value in vars(_part).items():
         if not _name.startswith("_") and getattr(_value, "__name__", "") not in ("builtins", "math", "types") \
                 and _name not in ("autograd", "backward", "cuda", "register_hook", "numpy", "type", "cuda_", "tensor_text",

@@ -11,6 +11,7 @@ from math import nan
 from . import _C
 from ._C import Tensor
 from ._attach import method
+from ._limits import iinfo
 from ._shape import diagonal, wrap_dim
 
 
@@ -49,7 +50,9 @@ def median(input, dim=None, keepdim=False):
     if dim is None:
         flat = input.reshape(-1)
         if not flat.shape[0]:
-            return input.sum() * nan if input.dtype.is_floating_point else input.sum()
+            if input.dtype.is_floating_point:
+                return input.sum() * nan
+            return input.new_full((), iinfo(input.dtype).min) if input.dtype is not _C.bool else input.any()
         values, _ = flat.sort()
         middle = values[(flat.shape[0] - 1) // 2]
         return _C.where(values[-1].isnan(), values[-1], middle) if input.dtype.is_floating_point else middle

@@ -358,8 +358,7 @@ class _Dict:
 
     def update(self, *args, **kwargs):
         for pairs in args:
-            same = isinstance(pairs, (collections.OrderedDict, collections.defaultdict))
-            self._pairs.update(pairs._pairs if same else pairs)
+            self._pairs.update(pairs._pairs if isinstance(pairs, _Dict) else pairs)
         self._pairs.update(kwargs)
 
     def clear(self):
@@ -390,6 +389,23 @@ class _DefaultDict(_Dict):
 
     def copy(self):
         return collections.defaultdict(self.default_factory, self._pairs)
+
+
+def _missing(self, key, /):
+    if self.default_factory is None:
+        _unknown("a key that is not there")
+    self[key] = value = self.default_factory()
+    return value
+
+
+def _copy_default(self, /):
+    return collections.defaultdict(self.default_factory, self)
+
+
+def _count_elements(mapping, iterable, /):
+    get = mapping.get
+    for item in iterable:
+        mapping[item] = get(item, 0) + 1
 
 
 class _OrderedDict(_Dict):
@@ -616,6 +632,9 @@ MODELS = {
     collections.deque: _Deque,
     collections.defaultdict: _DefaultDict,
     collections.OrderedDict: _OrderedDict,
+    collections.defaultdict.__missing__: _missing,
+    collections.defaultdict.copy: _copy_default,
+    collections._count_elements: _count_elements,
     functools.partial: _Partial,
     functools.reduce: _reduce,
     filter: _filter,

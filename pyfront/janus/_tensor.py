@@ -316,6 +316,30 @@ def unsqueeze_(self, dim):
 
 
 @method
+def transpose_(self, dim0, dim1):
+    """Exchanges two dims of this tensor."""
+    return _reshaped(self, Tensor.transpose, dim0, dim1)
+
+
+@method
+def swapdims_(self, dim0, dim1):
+    """Exchanges two dims of this tensor."""
+    return _reshaped(self, Tensor.transpose, dim0, dim1)
+
+
+@method
+def swapaxes_(self, axis0, axis1):
+    """Exchanges two dims of this tensor."""
+    return _reshaped(self, Tensor.transpose, axis0, axis1)
+
+
+@method
+def t_(self):
+    """Exchanges the dims of this matrix."""
+    return _reshaped(self, Tensor.t)
+
+
+@method
 def equal(self, other):
     """Whether shapes and elements are equal."""
     return self.shape == other.shape and builtins.bool((self == other).all())

@@ -5,6 +5,7 @@ import lzma
 import zlib
 from pathlib import Path
 
+import cases_composed
 import cases_index
 import cases_math
 import cases_names
@@ -20,7 +21,7 @@ FILE, DELIBERATE = HERE / "expected.xz", HERE / "deliberate.txt"
 def cases():
     """Every case, in a fixed order."""
     collected = Cases()
-    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names):
+    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names, cases_composed):
         part.collect(collected)
     return collected.all
 

@@ -165,11 +165,11 @@ jcv_av *jcv_dict(jcv *c) {
 }
 
 /* Whether all of it that matters is read piece by piece, each with a guard of its own: items of
- * lists, tuples and dicts, attributes of instances.  Of a subclass of a C type it is not: what that
- * holds is only seen by its own code. */
+ * lists, tuples, dicts and what derives from dict, attributes of instances.  Of a subclass of
+ * another C type it is not: what that holds is only seen by its own code. */
 static bool read_in_pieces(PyObject *o) {
     PyTypeObject *t = Py_TYPE(o);
-    if (t == &PyList_Type || t == &PyDict_Type || t == &PySet_Type || PyMethod_Check(o) ||
+    if (t == &PyList_Type || jpy_has_pairs(o) || t == &PySet_Type || PyMethod_Check(o) ||
         PyTuple_Check(o))
         return true;
     static PyTypeObject *const python = &PyBaseObject_Type;
@@ -442,7 +442,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_LIST:
         return &PyList_Type;
     case AV_DICT:
-        return &PyDict_Type;
+        return a->origin ? Py_TYPE(a->origin->py) : &PyDict_Type;
     case AV_RANGE:
         return &PyRange_Type;
     case AV_CLOSURE:

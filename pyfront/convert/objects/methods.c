@@ -195,7 +195,7 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
 
 static void known_pairs(jcv *c, jcv_av *d, jcv_av **out) {
     /* a real dict: exactly these keys, values read one by one */
-    PyObject *keys = jcv_own(c, PySequence_Tuple(d->py));
+    PyObject *keys = jcv_own(c, PySequence_Tuple(jcv_own(c, jpy_keys_of(d->py))));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
         jcv_av k = {.kind = AV_PY, .py = PyTuple_GET_ITEM(keys, i)};
         if (!jcv_is_key(&k) || !jcv_lasts(k.py))
@@ -348,7 +348,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         if (a->n_pos) {
             jcv_av *from = a->pos[0];
             PyTypeObject *t = jcv_type_of(c, from);
-            if (from->kind == AV_DICT || (from->kind == AV_PY && PyDict_CheckExact(from->py)))
+            if (from->kind == AV_DICT || (from->kind == AV_PY && jpy_gives_pairs(from->py)))
                 from = dict_method(c, from, "items", &(jcv_args){0});
             else if (t && jcv_lookup_str(c, t, "keys")) /* it is asked for items by key */
                 from = pairs_by_key(c, from, jcv_lookup_str(c, t, "keys"));
@@ -421,6 +421,31 @@ static bool all_constants(jcv *c, const jcv_args *a) {
     return all;
 }
 
+PyObject *jcv_own_method(jcv *c, PyTypeObject *t, const char *name) {
+    PyObject *own = NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro) && !own; i++) {
+        PyObject *base = PyTuple_GET_ITEM(t->tp_mro, i);
+        PyObject *attrs = jcv_own(c, PyObject_GetAttrString(base, "__dict__"));
+        PyObject *d = PyMapping_GetItemString(attrs, name);
+        PyErr_Clear();
+        if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type))
+            own = d;
+        if (d)
+            jcv_own(c, d);
+    }
+    return own;
+}
+
+/* Whether it does to pairs what dict's method of the name does: dict's, or those of an OrderedDict
+ * that look at nothing but its order. */
+static bool is_of_pairs(PyObject *method) {
+    static const char *const in_order[] = {"keys", "values", "items"};
+    bool is = PyDescr_TYPE(method) == &PyDict_Type;
+    for (size_t i = 0; PyDescr_TYPE(method) == &PyODict_Type && i < 3 && !is; i++)
+        is = PyUnicode_CompareWithASCIIString(PyDescr_NAME(method), in_order[i]) == 0;
+    return is;
+}
+
 jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     jcv_av *r = NULL;
     bool real = self->kind == AV_PY;
@@ -436,7 +461,13 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     if (r)
         return r;
     bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
-    bool dict = self->kind == AV_DICT || (real && PyDict_CheckExact(self->py));
+    bool dict = jcv_is_dict(self);
+    PyTypeObject *of = dict ? jcv_type_of(c, self) : &PyDict_Type;
+    PyObject *own = of != &PyDict_Type ? jcv_own_method(c, of, name) : NULL;
+    if (own && jcv_model_of(c, own))
+        return jcv_call(c, jcv_constant(c, own), jcv_behind(c, self, a));
+    if (of != &PyDict_Type && !(own && is_of_pairs(own)))
+        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0)
         jcv_refuse(c, "%s() with keyword arguments", name); /* it raises */
     if (list) {

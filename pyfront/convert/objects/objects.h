@@ -128,6 +128,9 @@ bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 
 /* jcv_call_method. */
 jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* The first method of the name on the MRO that is written in C, which super() comes to; NULL: none.
+ */
+PyObject *jcv_own_method(jcv *c, PyTypeObject *t, const char *name);
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 

@@ -49,8 +49,11 @@ static jcv_av *alone(jcv *c, int slot, jcv_av *self) {
 jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     int slot = slot_named(c, name);
     PyTypeObject *t = slot < 0 || a->n_kw ? NULL : jcv_type_of(c, self);
-    if (!t || !plain_type(t))
+    bool pairs = t && jcv_is_dict(self); /* and what a class derived from dict inherits */
+    if (!t || !(plain_type(t) || (pairs && jcv_own_method(c, t, name))))
         return NULL;
+    if (pairs && slot == JCV_S_ITER)
+        self = jcv_call_method(c, self, "keys", &(jcv_args){0});
     if (a->n_pos == 0)
         return alone(c, slot, self);
     if (a->n_pos == 2 && slot == JCV_S_SETITEM) {
@@ -61,9 +64,9 @@ jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_ar
         return NULL;
     if (slot == JCV_S_GETITEM)
         return c->native->getitem(c, self, a->pos[0]);
-    if (slot == JCV_S_CONTAINS && t != &PyDict_Type)
+    if (slot == JCV_S_CONTAINS && !pairs)
         return c->native->contains(c, self, a->pos[0]);
-    if (slot > JCV_S_GE || jcv_type_of(c, a->pos[0]) != t)
+    if (slot > JCV_S_GE || !plain_type(t) || jcv_type_of(c, a->pos[0]) != t)
         return NULL;
     return slot < JCV_S_EQ ? c->native->binary(c, slot - JCV_S_ADD, self, a->pos[0], false)
                            : c->native->compare(c, slot - JCV_S_EQ + JPY_EQ, self, a->pos[0]);
@@ -72,7 +75,10 @@ jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_ar
 jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *a) {
     bool native = Py_TYPE(method) == &PyMethodDescr_Type || Py_TYPE(method) == &PyWrapperDescr_Type;
     if (!native || !a->n_pos || !(PyDescr_TYPE(method)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
-        jcv_type_of(c, a->pos[0]) != PyDescr_TYPE(method))
+        (jcv_type_of(c, a->pos[0]) != PyDescr_TYPE(method) &&
+         !(jcv_is_dict(a->pos[0]) &&
+           jcv_own_method(c, jcv_type_of(c, a->pos[0]), PyUnicode_AsUTF8(PyDescr_NAME(method))) ==
+               method)))
         return NULL;
     jcv_args rest = *a;
     rest.pos++;

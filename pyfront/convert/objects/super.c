@@ -8,6 +8,7 @@
 #include "pyfront/convert/objects/objects.h"
 
 #include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/values.h"
 
 static jcv_av *first_argument(jcv *c, const jcv_frame *fr) {
     PyObject *names = jcv_own(c, PyObject_GetAttrString(fr->code, "co_varnames"));
@@ -93,6 +94,9 @@ jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name) {
         m->text = "__init__";
         return m;
     }
+    if (!of_class && jcv_is_dict(a->self) &&
+        (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type))
+        return m;
     if (!Py_TYPE(d)->tp_descr_get)
         return jcv_constant(c, d);
     jcv_refuse(c, "the attribute %s of super() is made by a %s", PyUnicode_AsUTF8(name),

@@ -307,6 +307,8 @@ static jcv_av *call(jcv *c, jpy_tree *n) {
             args.kw[args.n_kw++] = v;
             continue;
         }
+        if (v->kind == AV_PY && PyDict_Check(v->py) && !jpy_gives_pairs(v->py))
+            jcv_refuse(c, "keyword arguments from %s", jcv_describe(v));
         jcv_av *items = jcv_call_method(c, v, "items", &(jcv_args){0});
         jcv_av **pairs;
         unsigned m;

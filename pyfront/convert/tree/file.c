@@ -97,6 +97,12 @@ static int collect_code(PyObject *list, PyObject *code) {
 /* New reference: the text of a file as linecache sees it; NULL with or without an exception. */
 static PyObject *file_text(PyObject *filename, PyObject *globals) {
     PyObject *lines = jpy_lines(filename, globals);
+    PyObject *file =
+        globals && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__file__") : NULL;
+    if (lines && !PyList_GET_SIZE(lines) && file && PyUnicode_Check(file) &&
+        !strncmp(PyUnicode_AsUTF8(filename), "<frozen ",
+                 8)) /* a module that CPython is built with */
+        Py_SETREF(lines, jpy_lines(file, globals));
     PyObject *empty = lines && PyList_GET_SIZE(lines) > 0 ? PyUnicode_FromString("") : NULL;
     PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
     Py_XDECREF(empty);

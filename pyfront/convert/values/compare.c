@@ -201,7 +201,7 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
             jcv_make_live(c, in);
         in = keys;
     }
-    if (in->kind == AV_DICT || (in->kind == AV_PY && PyDict_CheckExact(in->py)))
+    if (jcv_is_dict(in))
         return jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
     if (in->kind == AV_SEQ || (in->kind == AV_ITER && in->slot) ||
         !jcv_native_items(c, in, &items, &n))

@@ -113,6 +113,22 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
     jcv_refuse(c, "%s as a key", jcv_describe(key));
 }
 
+bool jcv_is_dict(const jcv_av *a) {
+    return a->kind == AV_DICT || (a->kind == AV_PY && jpy_has_pairs(a->py));
+}
+
+jcv_av *jcv_missing(jcv *c, jcv_av *d, jcv_av *key) {
+    PyTypeObject *t = jcv_type_of(c, d);
+    PyObject *method = t == &PyDict_Type ? NULL : jcv_lookup_str(c, t, "__missing__");
+    if (!method)
+        jcv_refuse(c, "a key that is not in the dict");
+    d = d->kind == AV_DICT ? d->origin : d;
+    if (Py_TYPE(method) != &PyMethodDescr_Type)
+        return jcv_call_special(c, d, method, &key, 1);
+    return jcv_call(c, jcv_constant(c, method),
+                    &(jcv_args){.pos = (jcv_av *[]){d, key}, .n_pos = 2});
+}
+
 static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
     PyObject *k = real_key(c, key);
     if (jpy_key_asks(d->py, k))

@@ -209,8 +209,11 @@ jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
     if (t)
         return t;
     bool sequence = x->kind != AV_PY || PyList_CheckExact(x->py) || PyTuple_Check(x->py) ||
-                    PyDict_CheckExact(x->py) || PyUnicode_CheckExact(x->py) ||
+                    jpy_has_pairs(x->py) || PyUnicode_CheckExact(x->py) ||
                     PyBytes_CheckExact(x->py) || PyRange_Check(x->py);
+    if (x->kind == AV_PY && PyDict_Check(x->py) &&
+        sequence) /* as they lie, whatever __iter__ does */
+        x = jcv_call_method(c, x, "keys", &(jcv_args){0});
     if (!sequence || ((x->kind == AV_SEQ || x->kind == AV_ITER) && x->slot))
         jcv_refuse(c, "reversed() of %s", jcv_describe(x));
     t = all_of(c, x, "reversed()");

@@ -184,9 +184,11 @@ void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplac
     PyTypeObject *s = jcv_type_of(c, self), *t = jcv_type_of(c, other);
     bool known = s && (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
                        self->kind == AV_TENSOR);
-    /* tensors take what derives from numbers, and text formats anything */
-    if (!known || !t || self->kind == AV_HOST || PyType_IsSubtype(t, &PyLong_Type) ||
-        PyType_IsSubtype(t, &PyFloat_Type) || PyType_IsSubtype(t, &PyComplex_Type) ||
+    /* tensors take what derives from numbers, text formats anything, and a type knows those that
+     * derive from it */
+    if (!known || !t || self->kind == AV_HOST || PyType_IsSubtype(t, s) ||
+        PyType_IsSubtype(t, &PyLong_Type) || PyType_IsSubtype(t, &PyFloat_Type) ||
+        PyType_IsSubtype(t, &PyComplex_Type) ||
         (op == JPY_MOD && (s == &PyUnicode_Type || s == &PyBytes_Type || s == &PyByteArray_Type)) ||
         (inplace && s == &PyDict_Type))
         jcv_refuse(c, "an operator on %s and %s", jcv_describe(self), jcv_describe(other));
@@ -302,7 +304,7 @@ jcv_av *jcv_native_unary(jcv *c, int op, jcv_av *a) {
 
 /* How many items a container has.  Of a real one that is as it was nothing else is assumed. */
 static Py_ssize_t length_of(jcv *c, jcv_av *a) {
-    bool dict = a->kind == AV_PY && PyDict_CheckExact(a->py);
+    bool dict = a->kind == AV_PY && jpy_has_pairs(a->py);
     bool real = dict || (a->kind == AV_PY && (PyList_CheckExact(a->py) || PyTuple_Check(a->py)));
     if (real && a->src && !jcv_standing_for(c, a->py)) {
         a->src->checks |= JPY_CHECK_LEN;
@@ -366,7 +368,7 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
     default:
         jcv_refuse(c, "the truth of %s", jcv_describe(a));
     }
-    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || PyDict_CheckExact(a->py)))
+    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || jpy_has_pairs(a->py)))
         return length_of(c, a) > 0;
     PyTypeObject *t = Py_TYPE(a->py);
     bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||
@@ -391,7 +393,7 @@ jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
     if (x->kind == AV_PY && PyUnicode_CheckExact(x->py))
         return jcv_take(c, PyLong_FromLong((long)PyUnicode_GET_LENGTH(x->py)));
     if (x->kind == AV_PY && !jcv_is_const(x) && !PyList_CheckExact(x->py) &&
-        !PyTuple_Check(x->py) && !PyDict_CheckExact(x->py))
+        !PyTuple_Check(x->py) && !jpy_has_pairs(x->py))
         jcv_refuse(c, "len() of %s", jcv_describe(x));
     return jcv_take(c, PyLong_FromSsize_t(length_of(c, x)));
 }

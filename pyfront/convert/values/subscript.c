@@ -63,13 +63,15 @@ static jcv_av *to_abstract(jcv *c, jcv_av *a) {
         jcv_make_live(c, a);
     if (!a->src)
         jcv_refuse(c, "a constant container is written");
+    if (PyODict_Check(a->py))
+        jcv_refuse(c, "an item of %s is written", jcv_describe(a));
     if (a->src->kind == JPY_SRC_ATTR && PyDict_CheckExact(a->py) &&
         PyUnicode_CompareWithASCIIString(a->src->key, "__dict__") == 0)
         jcv_refuse(c, "an instance dict is written");
     if (PyList_CheckExact(a->py)) {
         jcv_av *t = real_items(c, a);
         x = jcv_list(c, t->items, t->n);
-    } else if (PyDict_CheckExact(a->py)) {
+    } else if (jpy_has_pairs(a->py)) {
         x = jcv_dict(c);
     } else {
         jcv_refuse(c, "an item of %s is written", jcv_describe(a));
@@ -163,7 +165,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
             t = real_items(c, a);
             break;
         }
-        if (PyDict_CheckExact(o))
+        if (jpy_has_pairs(o))
             return jcv_items(c, jcv_call_method(c, a, "keys", &(jcv_args){0}), out, n);
         if (PyUnicode_CheckExact(o) || PyFrozenSet_CheckExact(o) || PyBytes_CheckExact(o) ||
             PyRange_Check(o)) {
@@ -313,11 +315,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (i->kind == AV_SCALAR && o->kind == AV_PY && PyDict_CheckExact(o->py) && o->src &&
         !jcv_standing_for(c, o->py))
         return jcv_live_getkey(c, jcv_to_host(c, o), i);
-    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py))) {
+    if (jcv_is_dict(o)) {
         jcv_av *v = jcv_dict_get(c, o, i);
-        if (!v)
-            jcv_refuse(c, "a key that is not in the dict");
-        return v;
+        return v ? v : jcv_missing(c, o, i);
     }
     if (o->kind == AV_SEQ && !o->slot)
         return jcv_seq_at(c, o, i);
@@ -408,8 +408,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
             jcv_refuse(c, "this way to write a tensor");
         return;
     }
-    if (o->kind == AV_DICT || (o->kind == AV_PY && PyDict_CheckExact(o->py)) ||
-        (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)) {
+    if (jcv_is_dict(o) || (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)) {
         jcv_dict_set(c, o, i, v);
         return;
     }

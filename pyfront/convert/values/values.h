@@ -137,7 +137,11 @@ bool jcv_is_written(jcv *c, PyObject *o);
 jcv_av *jcv_abstract(jcv *c, jcv_av *a);
 bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b);
 int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key); /* place of the pair, -1: none */
+/* Whether it is a dict, or an object that has pairs as one has (base/keys.h). */
+bool jcv_is_dict(const jcv_av *a);
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
+/* What d[key] is where there is no such key: its class may have a __missing__. */
+jcv_av *jcv_missing(jcv *c, jcv_av *d, jcv_av *key);
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
 
 /* text.c: text with numbers of the graph in it; NULL: not of these values */
