@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 import cases_composed
+import cases_margins
 import cases_index
 import cases_math
 import cases_names
@@ -21,7 +22,7 @@ FILE, DELIBERATE = HERE / "expected.xz", HERE / "deliberate.txt"
 def cases():
     """Every case, in a fixed order."""
     collected = Cases()
-    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names, cases_composed):
+    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names, cases_composed, cases_margins):
         part.collect(collected)
     return collected.all
 

@@ -26,7 +26,7 @@ MODULES = ("janus", "janus.amp", "janus.autograd", "janus.cuda", "janus.data",
            "janus.nn",
            "janus.nn.activation", "janus.nn.attention", "janus.nn.container", "janus.nn.conv",
            "janus.nn.conv_transpose", "janus.nn.functional", "janus.nn.init", "janus.nn.linear", "janus.nn.loss",
-           "janus.nn.module", "janus.nn.norm", "janus.nn.parameter", "janus.nn.rnn", "janus.nn.spatial",
+           "janus.nn.margins", "janus.nn.module", "janus.nn.norm", "janus.nn.parameter", "janus.nn.rnn", "janus.nn.spatial",
            "janus.nn.utils", "janus.nn.utils.rnn", "janus.optim", "janus.optim.adadelta", "janus.optim.adagrad",
            "janus.optim.adam", "janus.optim.adam_variants", "janus.optim.lbfgs", "janus.optim.lr_cycles",
            "janus.optim.lr_joined", "janus.optim.lr_ramps", "janus.optim.lr_scheduler", "janus.optim.optimizer", "janus.optim.rmsprop",
@@ -201,9 +201,11 @@ def public_bases(cls):
 def class_text(cls, name, module, by_hand):
     bases, hidden = public_bases(cls)
     out, done = [], set()
-    of_bases = {a for b in cls.__mro__[1:-1] for a in attributes(b)} if "__init__" in vars(cls) else set()
-    if "__init__" in vars(cls) or hidden:
-        for attribute, type_ in attributes(cls).items():
+    of_bases = {a for b in cls.__mro__[1:-1] if b not in hidden for a in attributes(b)} if "__init__" in vars(cls) else set()
+    for c in [cls] + hidden if "__init__" in vars(cls) or hidden else []:
+        for attribute, type_ in attributes(c).items() if c is cls or "__init__" in vars(c) else ():
+            if attribute in done:
+                continue
             is_new = attribute not in of_bases and f"{name}.{attribute}" not in by_hand
             if is_new and not isinstance(vars(cls).get(attribute), property):
                 out.append(f"{attribute}: {type_}")

@@ -9,10 +9,12 @@ from .attention import (MultiheadAttention, Transformer, TransformerDecoder, Tra
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .conv import AvgPool2d, Conv2d, MaxPool2d
 from .conv_transpose import Conv1d, ConvTranspose1d, ConvTranspose2d
-from .linear import Embedding, EmbeddingBag, Flatten, Identity, Linear
+from .linear import Bilinear, Embedding, EmbeddingBag, Flatten, Identity, Linear
 from .loss import (BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss, CTCLoss,
                    GaussianNLLLoss, HingeEmbeddingLoss, HuberLoss, KLDivLoss, L1Loss, MarginRankingLoss, MSELoss,
                    NLLLoss, PairwiseDistance, PoissonNLLLoss, SmoothL1Loss, TripletMarginLoss)
+from .margins import (MultiLabelMarginLoss, MultiLabelSoftMarginLoss, MultiMarginLoss, SoftMarginLoss,
+                      TripletMarginWithDistanceLoss)
 from .module import Module
 from .norm import (AlphaDropout, BatchNorm1d, BatchNorm2d, Dropout, Dropout1d, Dropout2d, GroupNorm, InstanceNorm1d,
                    InstanceNorm2d, LayerNorm, LocalResponseNorm, RMSNorm)

@@ -8,6 +8,7 @@ from janus.nn import functional as functional
 from janus.nn import init as init
 from janus.nn import linear as linear
 from janus.nn import loss as loss
+from janus.nn import margins as margins
 from janus.nn import module as module
 from janus.nn import norm as norm
 from janus.nn import parameter as parameter
@@ -57,6 +58,7 @@ from janus.nn.conv import MaxPool2d as MaxPool2d
 from janus.nn.conv_transpose import Conv1d as Conv1d
 from janus.nn.conv_transpose import ConvTranspose1d as ConvTranspose1d
 from janus.nn.conv_transpose import ConvTranspose2d as ConvTranspose2d
+from janus.nn.linear import Bilinear as Bilinear
 from janus.nn.linear import Embedding as Embedding
 from janus.nn.linear import EmbeddingBag as EmbeddingBag
 from janus.nn.linear import Flatten as Flatten
@@ -80,6 +82,11 @@ from janus.nn.loss import PairwiseDistance as PairwiseDistance
 from janus.nn.loss import PoissonNLLLoss as PoissonNLLLoss
 from janus.nn.loss import SmoothL1Loss as SmoothL1Loss
 from janus.nn.loss import TripletMarginLoss as TripletMarginLoss
+from janus.nn.margins import MultiLabelMarginLoss as MultiLabelMarginLoss
+from janus.nn.margins import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from janus.nn.margins import MultiMarginLoss as MultiMarginLoss
+from janus.nn.margins import SoftMarginLoss as SoftMarginLoss
+from janus.nn.margins import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from janus.nn.module import Module as Module
 from janus.nn.norm import AlphaDropout as AlphaDropout
 from janus.nn.norm import BatchNorm1d as BatchNorm1d

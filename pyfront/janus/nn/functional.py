@@ -13,8 +13,10 @@ from ._activations import (celu, elu, elu_, glu, gumbel_softmax, hardshrink, har
 from ._losses import (binary_cross_entropy, binary_cross_entropy_with_logits, cosine_embedding_loss, cross_entropy,
                       gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, l1_loss, margin_ranking_loss,
                       mse_loss, nll_loss, poisson_nll_loss, smooth_l1_loss, triplet_margin_loss)
-from ._norms import (affine, cosine_similarity, dropout1d, dropout2d, group_norm, instance_norm, normalize, pairwise_distance,
-                     rms_norm)
+from ._margins import (bilinear, multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, soft_margin_loss,
+                       triplet_margin_with_distance_loss)
+from ._norms import (affine, cosine_similarity, dropout1d, dropout2d, group_norm, instance_norm, normalize,
+                     pairwise_distance, rms_norm)
 from ._sampling import (affine_grid, alpha_dropout, ctc_loss, embedding_bag, fold, grid_sample, local_response_norm)
 from ._spatial import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
                        conv1d, conv_transpose1d, conv_transpose2d, interpolate, max_pool1d, pad, pixel_shuffle,

@@ -47,14 +47,42 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class Embedding(Module):
-    """A table of vectors looked up by index; `sparse` is accepted, gradients are dense."""
+class Bilinear(Module):
+    """`x1^T W[k] x2 + b[k]` for each k; both start uniform on +-1/sqrt(in1_features)."""
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
-                 scale_grad_by_freq=False, sparse=False, _weight=None, device=None, dtype=None):
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq:
-            raise NotImplementedError("Embedding: max_norm and scale_grad_by_freq are not supported")
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(_C.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(_C.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the parameters anew, as a layer that is made does."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1, input2):
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
+
+
+class _Table(Module):
+    """A table of vectors, given or drawn; the one of `padding_idx` is 0."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx, plain, given, device, dtype):
+        super().__init__()
+        if not plain:
+            raise NotImplementedError(f"{type(self).__name__}: max_norm and scale_grad_by_freq are not supported")
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
@@ -62,12 +90,11 @@ class Embedding(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = padding_idx
-        self.sparse = sparse
-        if _weight is None:
+        if given is None:
             self.weight = Parameter(_C.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
             self.reset_parameters()
         else:
-            self.weight = Parameter(_weight)
+            self.weight = Parameter(given)
 
     def reset_parameters(self):
         """Draws the parameters anew, as a layer that is made does."""
@@ -75,6 +102,16 @@ class Embedding(Module):
         if self.padding_idx is not None:
             with _C.no_grad():
                 self.weight[self.padding_idx].fill_(0)
+
+
+class Embedding(_Table):
+    """A table of vectors looked up by index; `sparse` is accepted, gradients are dense."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+                 scale_grad_by_freq=False, sparse=False, _weight=None, device=None, dtype=None):
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm is None and not scale_grad_by_freq, _weight,
+                         device, dtype)
+        self.sparse = sparse
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, sparse=False):
@@ -108,32 +145,14 @@ class Flatten(Module):
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """A table of vectors of which each bag of indices takes the mean, the sum or the maximum."""
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
                  sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
-        super().__init__()
-        if max_norm is not None or scale_grad_by_freq:
-            raise NotImplementedError("EmbeddingBag: max_norm and scale_grad_by_freq are not supported")
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx = padding_idx % num_embeddings
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.mode, self.include_last_offset, self.padding_idx = mode, include_last_offset, padding_idx
-        if _weight is None:
-            self.weight = Parameter(_C.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-            self.reset_parameters()
-        else:
-            self.weight = Parameter(_weight)
-
-    def reset_parameters(self):
-        """Draws the table anew, as a layer that is made does."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with _C.no_grad():
-                self.weight[self.padding_idx] = 0.0
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm is None and not scale_grad_by_freq, _weight,
+                         device, dtype)
+        self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return F.embedding_bag(input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,

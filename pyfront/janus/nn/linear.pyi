@@ -8,11 +8,20 @@ from janus.nn import init as init
 from janus.nn.module import Module as Module
 from janus.nn.parameter import Parameter as Parameter
 
+class Bilinear(Module):
+    in1_features: int
+    in2_features: int
+    out_features: int
+    weight: Any
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: str | device | None = None, dtype: dtype | None = None) -> None: ...
+    def reset_parameters(self) -> Any: ...
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor: ...
+    def extra_repr(self) -> str: ...
 class Embedding(Module):
+    sparse: bool
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
-    sparse: bool
     weight: Any
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None, device: str | device | None = None, dtype: dtype | None = None) -> None: ...
     def reset_parameters(self) -> Any: ...
@@ -21,10 +30,10 @@ class Embedding(Module):
     def forward(self, input: Tensor) -> Tensor: ...
     def extra_repr(self) -> str: ...
 class EmbeddingBag(Module):
-    num_embeddings: int
-    embedding_dim: int
     mode: str
     include_last_offset: bool
+    num_embeddings: int
+    embedding_dim: int
     padding_idx: int | None
     weight: Any
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None, device: str | device | None = None, dtype: dtype | None = None) -> None: ...

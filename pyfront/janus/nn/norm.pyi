@@ -55,12 +55,26 @@ class GroupNorm(Module):
     def forward(self, input: Tensor) -> Tensor: ...
     def extra_repr(self) -> str: ...
 class InstanceNorm1d(Module):
+    num_features: int
+    eps: float
+    momentum: float
+    affine: bool
+    track_running_stats: bool
+    weight: Any
+    bias: Any
     dimensions: Any
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: str | device | None = None, dtype: dtype | None = None) -> None: ...
     def reset_parameters(self) -> Any: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def extra_repr(self) -> str: ...
 class InstanceNorm2d(Module):
+    num_features: int
+    eps: float
+    momentum: float
+    affine: bool
+    track_running_stats: bool
+    weight: Any
+    bias: Any
     dimensions: Any
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: str | device | None = None, dtype: dtype | None = None) -> None: ...
     def reset_parameters(self) -> Any: ...

@@ -65,6 +65,13 @@ class LSTMCell(Module):
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Tensor: ...
 class RNN(Module):
     nonlinearity: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: Any
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
     @overload
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
     @overload
@@ -76,6 +83,10 @@ class RNN(Module):
     def extra_repr(self) -> str: ...
 class RNNCell(Module):
     nonlinearity: str
+    input_size: int
+    hidden_size: int
+    weight_ih: Parameter
+    weight_hh: Parameter
     gates: Any
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = 'tanh', device: str | device | None = None, dtype: dtype | None = None) -> None: ...
     def reset_parameters(self) -> Any: ...
