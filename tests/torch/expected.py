@@ -13,6 +13,7 @@ import cases_names
 import cases_nn
 import cases_object
 import cases_shape
+import cases_volumes
 from inputs import Cases
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +23,8 @@ FILE, DELIBERATE = HERE / "expected.xz", HERE / "deliberate.txt"
 def cases():
     """Every case, in a fixed order."""
     collected = Cases()
-    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names, cases_composed, cases_margins):
+    for part in (cases_math, cases_shape, cases_index, cases_nn, cases_object, cases_names, cases_composed, cases_volumes,
+                 cases_margins):
         part.collect(collected)
     return collected.all
 

@@ -27,7 +27,7 @@ MODULES = ("janus", "janus.amp", "janus.autograd", "janus.cuda", "janus.data",
            "janus.nn.activation", "janus.nn.attention", "janus.nn.container", "janus.nn.conv",
            "janus.nn.conv_transpose", "janus.nn.functional", "janus.nn.init", "janus.nn.linear", "janus.nn.loss",
            "janus.nn.margins", "janus.nn.module", "janus.nn.norm", "janus.nn.parameter", "janus.nn.rnn", "janus.nn.spatial",
-           "janus.nn.utils", "janus.nn.utils.rnn", "janus.optim", "janus.optim.adadelta", "janus.optim.adagrad",
+           "janus.nn.utils", "janus.nn.utils.rnn", "janus.nn.volumes", "janus.optim", "janus.optim.adadelta", "janus.optim.adagrad",
            "janus.optim.adam", "janus.optim.adam_variants", "janus.optim.lbfgs", "janus.optim.lr_cycles",
            "janus.optim.lr_joined", "janus.optim.lr_ramps", "janus.optim.lr_scheduler", "janus.optim.optimizer", "janus.optim.rmsprop",
            "janus.optim.sgd", "janus.utils", "janus.utils.data")

@@ -24,3 +24,6 @@ from .spatial import (AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, A
                       ConstantPad1d, ConstantPad2d, Fold, MaxPool1d, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
                       ReflectionPad2d, ReplicationPad1d, ReplicationPad2d, Unflatten, Unfold, Upsample,
                       UpsamplingBilinear2d, UpsamplingNearest2d, ZeroPad1d, ZeroPad2d)
+from .volumes import (AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, BatchNorm3d, CircularPad1d, CircularPad2d,
+                      CircularPad3d, ConstantPad3d, Conv3d, ConvTranspose3d, Dropout3d, InstanceNorm3d, MaxPool3d,
+                      ReflectionPad3d, ReplicationPad3d, ZeroPad3d)

@@ -15,6 +15,7 @@ from janus.nn import parameter as parameter
 from janus.nn import rnn as rnn
 from janus.nn import spatial as spatial
 from janus.nn import utils as utils
+from janus.nn import volumes as volumes
 from janus.nn.activation import CELU as CELU
 from janus.nn.activation import ELU as ELU
 from janus.nn.activation import GELU as GELU
@@ -129,4 +130,20 @@ from janus.nn.spatial import UpsamplingBilinear2d as UpsamplingBilinear2d
 from janus.nn.spatial import UpsamplingNearest2d as UpsamplingNearest2d
 from janus.nn.spatial import ZeroPad1d as ZeroPad1d
 from janus.nn.spatial import ZeroPad2d as ZeroPad2d
+from janus.nn.volumes import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from janus.nn.volumes import AdaptiveMaxPool3d as AdaptiveMaxPool3d
+from janus.nn.volumes import AvgPool3d as AvgPool3d
+from janus.nn.volumes import BatchNorm3d as BatchNorm3d
+from janus.nn.volumes import CircularPad1d as CircularPad1d
+from janus.nn.volumes import CircularPad2d as CircularPad2d
+from janus.nn.volumes import CircularPad3d as CircularPad3d
+from janus.nn.volumes import ConstantPad3d as ConstantPad3d
+from janus.nn.volumes import Conv3d as Conv3d
+from janus.nn.volumes import ConvTranspose3d as ConvTranspose3d
+from janus.nn.volumes import Dropout3d as Dropout3d
+from janus.nn.volumes import InstanceNorm3d as InstanceNorm3d
+from janus.nn.volumes import MaxPool3d as MaxPool3d
+from janus.nn.volumes import ReflectionPad3d as ReflectionPad3d
+from janus.nn.volumes import ReplicationPad3d as ReplicationPad3d
+from janus.nn.volumes import ZeroPad3d as ZeroPad3d
 

@@ -85,6 +85,11 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     return _channel_dropout(input, p, training, inplace, 2)
 
 
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Zeroes channels of [N, C, D, H, W] with probability p and scales the others."""
+    return _channel_dropout(input, p, training, inplace, 3)
+
+
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divides by the p-norm over `dim`, or by eps where that is smaller."""
     if out is not None:

@@ -190,17 +190,17 @@ def _fits(input, sizes):
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
     """The dims after the second resized: to `size`, or by `scale_factor`.
 
-    mode "nearest", "nearest-exact", "linear" (3-D inputs), "bilinear", "bicubic" (4-D) or "area".
+    mode "nearest", "nearest-exact", "linear" (3-D inputs), "bilinear", "bicubic" (4-D), "trilinear" (5-D) or "area".
     """
     n = input.dim() - 2
     if (size is None) == (scale_factor is None):
         raise ValueError("either size or scale_factor should be defined")
-    wanted = {"linear": 1, "bilinear": 2, "bicubic": 2}.get(mode, n)
+    wanted = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode, n)
     if wanted != n or n < 1:
         raise NotImplementedError(f"interpolate: mode {mode!r} of a {input.dim()}-D input")
-    if mode not in ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic"):
+    if mode not in ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic", "trilinear"):
         raise NotImplementedError(f"interpolate: mode {mode!r} is not supported")
-    if align_corners is not None and mode not in ("linear", "bilinear", "bicubic"):
+    if align_corners is not None and mode not in ("linear", "bilinear", "bicubic", "trilinear"):
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
                          "bicubic | trilinear")
     given = size if size is not None else scale_factor

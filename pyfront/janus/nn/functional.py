@@ -15,12 +15,13 @@ from ._losses import (binary_cross_entropy, binary_cross_entropy_with_logits, co
                       mse_loss, nll_loss, poisson_nll_loss, smooth_l1_loss, triplet_margin_loss)
 from ._margins import (bilinear, multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, soft_margin_loss,
                        triplet_margin_with_distance_loss)
-from ._norms import (affine, cosine_similarity, dropout1d, dropout2d, group_norm, instance_norm, normalize,
+from ._norms import (affine, cosine_similarity, dropout1d, dropout2d, dropout3d, group_norm, instance_norm, normalize,
                      pairwise_distance, rms_norm)
 from ._sampling import (affine_grid, alpha_dropout, ctc_loss, embedding_bag, fold, grid_sample, local_response_norm)
 from ._spatial import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
                        conv1d, conv_transpose1d, conv_transpose2d, interpolate, max_pool1d, pad, pixel_shuffle,
                        pixel_unshuffle, unfold, upsample)
+from ._volumes import (adaptive_avg_pool3d, adaptive_max_pool3d, avg_pool3d, conv3d, conv_transpose3d, max_pool3d)
 
 # Ops that are functions already.
 conv2d = _C.conv2d
