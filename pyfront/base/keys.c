@@ -190,10 +190,10 @@ static bool writes_natively(PyObject *type) {
     return native;
 }
 
-bool jpy_has_pairs(PyObject *o) {
-    PyObject *mro = Py_TYPE(o)->tp_mro;
-    if (!PyDict_Check(o) || PyDict_CheckExact(o))
-        return PyDict_CheckExact(o);
+bool jpy_type_has_pairs(PyTypeObject *of) {
+    PyObject *mro = of->tp_mro;
+    if (of == &PyDict_Type || !PyType_IsSubtype(of, &PyDict_Type))
+        return of == &PyDict_Type;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
         PyObject *t = PyTuple_GET_ITEM(mro, i);
         bool known = t == (PyObject *)&PyDict_Type || t == (PyObject *)&PyODict_Type;

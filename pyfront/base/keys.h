@@ -18,7 +18,8 @@ static inline PyObject *jpy_key_value(PyObject *dict, PyObject *key) {
 
 /* Whether it is a dict, or of a class derived from dict whose C code keeps nothing beside the pairs
  * and finds and writes them as dict does; or an OrderedDict, which keeps their order apart. */
-bool jpy_has_pairs(PyObject *o);
+bool jpy_type_has_pairs(PyTypeObject *t);
+static inline bool jpy_has_pairs(PyObject *o) { return jpy_type_has_pairs(Py_TYPE(o)); }
 /* Its keys, in the order in which its own iterator goes over them: a new list. */
 PyObject *jpy_keys_of(PyObject *dict);
 /* Whether what takes the pairs of a mapping takes those it has, without asking keys(). */

@@ -91,7 +91,7 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
 static janus_status get_key(void *ctx, janus_object o, const janus_host_value *key,
                             janus_host_value *out) {
     bool set = PyAnySet_CheckExact((PyObject *)o); /* its items are its keys */
-    if (!set && !PyDict_CheckExact((PyObject *)o))
+    if (!set && !PyDict_Check((PyObject *)o))
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
     PyObject *k = jpy_host_object(key), *v = NULL;
     bool looked = k && (set ? !jpy_key_asks(o, k) : jpy_key_look(o, k, &v));
@@ -117,7 +117,7 @@ static janus_status key_of(void *ctx, janus_object o, janus_object *out) {
 static janus_status length(void *ctx, janus_object o, int64_t *out) {
     (void)ctx;
     PyObject *p = o;
-    if (PyDict_CheckExact(p))
+    if (PyDict_Check(p))
         *out = PyDict_GET_SIZE(p);
     else if (PyUnicode_CheckExact(p))
         *out = PyUnicode_GET_LENGTH(p);
@@ -136,7 +136,10 @@ static bool hides(PyObject *o, PyObject *methods) {
             continue;
         PyObject *v = PyObject_GenericGetAttr(o, PyList_GET_ITEM(methods, i + 1));
         PyObject *of = PyList_GET_ITEM(methods, i + 2);
-        if (PyTuple_Check(of))
+        if (Py_TYPE(of) == &PyMethodDescr_Type)
+            hidden = !v || !PyCFunction_Check(v) || PyCFunction_GET_SELF(v) != o ||
+                     ((PyCFunctionObject *)v)->m_ml != ((PyMethodDescrObject *)of)->d_method;
+        else if (PyTuple_Check(of))
             hidden = v != PyTuple_GET_ITEM(of, 0);
         else
             hidden = !v || !PyMethod_Check(v) || PyMethod_GET_FUNCTION(v) != of ||

@@ -196,3 +196,75 @@ WRITTEN = [k for k in KINDS if k not in ("ChainMap", "OrderedDict", "Ordered", "
                          list(itertools.product(WRITTEN, ["set", "tensor", "setdefault"])))
 def test_is_a_graph(kind, operation):
     assert both(kind, operation, "nothing")["graph"] >= 3
+
+
+# ---- where the graph decides what is read and written -------------------------------------------------------------
+
+DEEDS = {
+    "count": "d[key] += 1",
+    "read": "x = x + d['a'] * 0.5",
+    "missing": "x = x * d['none']",
+    "set": "d[key] = d['a']",
+    "tensor": "d['t'] = x.sum().item()",
+    "get": "d['n'] = d.get('n', 0) + 1",
+    "setdefault": "d.setdefault('s', 4)",
+    "in": "x = x + 1 if 'a' in d else x * 3\nif key in d:\n    x = x * 0.5",
+    "del": "d['k'] = 1\ndel d['k']",
+    "len": "x = x + len(d)",
+    "update": "d.update({'u': 1})",
+    "append": "d['l'].append(1)",
+}
+PLACES = {
+    "branch": "if x.sum() > 5:\n    {deed}\nelse:\n    x = x * 1.5",
+    "rounds": "n = int(x.sum().item()) % 3 + 1\nfor i in range(n):\n    {deed}",
+    "while": "i = 0\nwhile i < 4 and x.sum() < 40:\n    i, x = i + 1, x * 2\n    {deed}",
+    "recursion": "def g(n, x):\n    if n > 4 or x.sum() > 60:\n        return x\n    key = 'a' if n else 'r'\n    {deed}\n    return g(n + 1, x * 2)\nx = g(0, x)",
+    "items": "for key in keys[:int(x[0])]:\n    {deed}",
+}
+KEYS = {"text": "key = 'k'", "number": "key = int(x.sum().item()) % 2", "one of": "key = keys[int(x.sum().item()) % 2]"}
+INNER = """
+keys = ["p", "q", "a", "p"]
+
+def make():
+    return {make}
+
+def f(d, x):
+    {key}
+    {place}
+    return x
+"""
+
+
+def inner(kind, deed, place, key):
+    body = PLACES[place].replace("{deed}", DEEDS[deed].replace("\n", "\n" + " " * 4))
+    text = CLASSES + INNER.format(make=KINDS[kind], key=KEYS[key], place=body.replace("\n", "\n    "))
+    outcomes = []
+    for decorated in (False, True):
+        names = names_of(text)
+        f, d, out = names["f"], names["make"](), []
+        if decorated:
+            f = janus.function(f, measure=False)
+        for i in range(8):
+            try:
+                made = seen(f(d, janus.ones(3) * (i % 4 + 1)))
+            except Exception as e:
+                made = type(e).__name__, str(e)
+            out.append((made, seen(d)))
+        outcomes.append(out)
+    assert outcomes[0] == outcomes[1], (kind, deed, place, key)
+    return f.stats()
+
+
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "Backwards"])
+@pytest.mark.parametrize("place", PLACES)
+def test_where_the_graph_decides(kind, place):
+    for deed, key in share(itertools.product(DEEDS, KEYS)):
+        inner(kind, deed, place, key)
+
+
+@pytest.mark.parametrize("kind, deed, place", list(itertools.product(["Counter", "Lengths", "defaultdict", "Plain"], ["count", "set", "get"], ["branch", "recursion"])))
+def test_is_a_graph_where_it_decides(kind, deed, place):
+    if deed == "count" and kind in ("Plain", "defaultdict"):
+        return  # the key is not there, or its factory would have to be called
+    assert inner(kind, deed, place, "text")["graph"] >= 3

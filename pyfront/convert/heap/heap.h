@@ -337,6 +337,10 @@ jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
 jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
 /* d.get(key, otherwise) of a dict that the graph reads; sets: d.setdefault(key, otherwise). */
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
+/* d[key], which is missing(d, key) where there is no such key. */
+jcv_av *jcv_get_or_ask(jcv *c, jcv_av *d, jcv_av *key, jcv_av *missing);
+/* Whether an object of the graph is a dict, or has and writes pairs as one does (base/keys.h). */
+bool jcv_host_has_pairs(jcv *c, jcv_av *o);
 
 /* wrap.c: real objects as abstract values, and back */
 

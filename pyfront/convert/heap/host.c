@@ -446,6 +446,11 @@ static bool list_or_tuple(jcv *c, jcv_av *o) {
     return true;
 }
 
+bool jcv_host_has_pairs(jcv *c, jcv_av *o) {
+    PyTypeObject *t = jcv_host_type(c, o);
+    return jpy_type_has_pairs(t) && !PyType_IsSubtype(t, &PyODict_Type);
+}
+
 static void check_sequence(jcv *c, jcv_av *o) {
     if (list_or_tuple(c, o))
         return;
@@ -461,7 +466,7 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *s = PyList_GET_ITEM(samples, i);
         jcv_live *live = jcv_live_object(c, s);
-        if (PyDict_CheckExact(s))
+        if (PyDict_Check(s))
             s = jcv_own(c, PyDict_Values(s));
         if (PyUnicode_CheckExact(s))
             s = jcv_own(c, PySequence_List(s));
@@ -523,9 +528,10 @@ void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v) {
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
     bool either = list_or_tuple(c, o);
     PyTypeObject *t = either ? &PyTuple_Type : jcv_host_type(c, o);
-    if (t != &PyList_Type && t != &PyDict_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
+    bool dict = !either && jcv_host_has_pairs(c, o);
+    if (t != &PyList_Type && !dict && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
         jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
-    if (t == &PyDict_Type)
+    if (dict)
         c->host_keys = true;
     else
         c->host_items = true;

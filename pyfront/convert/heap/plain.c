@@ -71,18 +71,31 @@ jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
 }
 
 typedef struct getting {
-    jcv_av *d, *key, *otherwise;
+    jcv_av *d, *key, *otherwise, *missing;
     bool sets;
     uint32_t slot;
 } getting;
 
 static jcv_out got(jcv *c, void *user, int arm) {
     getting *x = user;
-    jcv_av *v = arm ? x->otherwise : jcv_live_getkey(c, x->d, x->key);
+    jcv_args args = {.pos = (jcv_av *[]){x->d, x->key}, .n_pos = 2};
+    jcv_av *v = !arm         ? jcv_live_getkey(c, x->d, x->key)
+                : x->missing ? jcv_call(c, x->missing, &args)
+                             : x->otherwise;
     if (arm && x->sets)
         jcv_live_setkey(c, x->d, x->key, v);
     jcv_put(c, x->slot, v);
     return OUT_NORMAL;
+}
+
+static jcv_av *got_of(jcv *c, getting x) {
+    x.slot = jcv_slot(c, jcv_none(c));
+    jcv_branch(c, jcv_live_has(c, x.d, x.key), got, &x);
+    jcv_av *v = c->slots.data[x.slot];
+    jcv_needed(c, v);
+    if (v->kind == AV_UNDEF)
+        jcv_refuse(c, "get(): %s", v->text);
+    return v;
 }
 
 /* Whether a dict holds no None: one that the function makes, whose contents are all known. */
@@ -108,13 +121,11 @@ jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool se
         m->val = jcv_live_has(c, m->items[0], key);
         return m;
     }
-    getting x = {jcv_to_host(c, d), key, otherwise, sets, jcv_slot(c, jcv_none(c))};
-    jcv_branch(c, jcv_live_has(c, x.d, key), got, &x);
-    jcv_av *v = c->slots.data[x.slot];
-    jcv_needed(c, v);
-    if (v->kind == AV_UNDEF)
-        jcv_refuse(c, "get(): %s", v->text);
-    return v;
+    return got_of(c, (getting){jcv_to_host(c, d), key, otherwise, NULL, sets, 0});
+}
+
+jcv_av *jcv_get_or_ask(jcv *c, jcv_av *d, jcv_av *key, jcv_av *missing) {
+    return got_of(c, (getting){d, key, NULL, missing, false, 0});
 }
 
 /* ---- choices ------------------------------------------------------------------------------------

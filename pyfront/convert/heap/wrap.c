@@ -257,7 +257,7 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         src->checks |= JPY_CHECK_SOME;
         c->entry->any_length = true;
     }
-    if (any_length || ((PyList_CheckExact(o) || PyDict_CheckExact(o)) && jcv_live_object(c, o))) {
+    if (any_length || ((PyList_CheckExact(o) || jpy_has_pairs(o)) && jcv_live_object(c, o))) {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
         return jcv_to_host(c, jcv_py(c, o, src));
     }

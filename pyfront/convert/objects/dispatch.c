@@ -202,6 +202,10 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
+    if (d && Py_TYPE(d) == &PyMethodDescr_Type && jcv_host_has_pairs(c, o)) {
+        jcv_of_the_type(c, t, name, d);
+        return jcv_builtin_method(c, o, name);
+    }
     int field = d ? jcv_field_of(c, d) : -1;
     if (field >= 0)
         return jcv_host_item(c, o, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = field}));

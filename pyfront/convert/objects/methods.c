@@ -379,7 +379,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
 static void append_item(jcv *c, void *self, jcv_av *item) { jcv_live_append(c, self, item); }
 
 static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    bool dict = jcv_host_type(c, self) == &PyDict_Type;
+    bool dict = jcv_host_has_pairs(c, self);
     if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
         jcv_live_append(c, self, a->pos[0]);
         return jcv_none(c);
@@ -453,6 +453,14 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
         return jcv_rows_method(c, self, name, a);
     if (self->kind == AV_SUPER)
         return jcv_super_init(c, a);
+    bool host = self->kind == AV_HOST && jcv_host_has_pairs(c, self);
+    bool dict = host || jcv_is_dict(self);
+    PyTypeObject *of = dict ? jcv_type_of(c, self) : &PyDict_Type;
+    PyObject *own = of != &PyDict_Type ? jcv_own_method(c, of, name) : NULL;
+    if (own && jcv_model_of(c, own))
+        return jcv_call(c, jcv_constant(c, own), jcv_behind(c, self, a));
+    if (of != &PyDict_Type && !(own && is_of_pairs(own)))
+        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     if (self->kind == AV_HOST)
         r = live_method(c, self, name, a);
     r = r ? r : jcv_special_by_name(c, self, name, a);
@@ -461,13 +469,6 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     if (r)
         return r;
     bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
-    bool dict = jcv_is_dict(self);
-    PyTypeObject *of = dict ? jcv_type_of(c, self) : &PyDict_Type;
-    PyObject *own = of != &PyDict_Type ? jcv_own_method(c, of, name) : NULL;
-    if (own && jcv_model_of(c, own))
-        return jcv_call(c, jcv_constant(c, own), jcv_behind(c, self, a));
-    if (of != &PyDict_Type && !(own && is_of_pairs(own)))
-        jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0)
         jcv_refuse(c, "%s() with keyword arguments", name); /* it raises */
     if (list) {
@@ -482,7 +483,7 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
         if (reads)
             t->items = items_of(c, self, &t->n, name);
         r = reads ? search(c, NULL, t, name, a) : list_method(c, self, name, a);
-    } else if (dict) {
+    } else if (dict && !host) {
         r = dict_method(c, self, name, a);
     } else if (self->kind == AV_TUPLE && self->named) {
         r = jcv_named_method(c, self, name, a);

@@ -188,12 +188,12 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
         return jcv_bool(c, r);
     }
     bool set = in->kind == AV_PY && in->src && PyAnySet_CheckExact(in->py) && !jcv_is_const(in);
-    bool dict = in->kind == AV_PY && in->src && PyDict_CheckExact(in->py) &&
+    bool dict = in->kind == AV_PY && in->src && jpy_has_pairs(in->py) && !PyODict_Check(in->py) &&
                 (item->kind == AV_HOST || item->kind == AV_SCALAR) && !jcv_is_written(c, in->py);
     if (dict || (set && (item->kind == AV_HOST || jcv_is_plain(item) || item->kind == AV_SCALAR)))
         in = jcv_to_host(c, in);
     PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;
-    if (of == &PyDict_Type || of == &PySet_Type || of == &PyFrozenSet_Type)
+    if (of == &PySet_Type || of == &PyFrozenSet_Type || (of && jcv_host_has_pairs(c, in)))
         return jcv_scalar(c, jcv_live_has(c, in, item));
     if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST)) {
         jcv_av *keys = known_keys(c, in);

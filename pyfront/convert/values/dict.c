@@ -117,6 +117,16 @@ bool jcv_is_dict(const jcv_av *a) {
     return a->kind == AV_DICT || (a->kind == AV_PY && jpy_has_pairs(a->py));
 }
 
+jcv_av *jcv_host_getkey(jcv *c, jcv_av *d, jcv_av *key) {
+    PyTypeObject *t = jcv_host_type(c, d);
+    PyObject *method = t == &PyDict_Type ? NULL : jcv_lookup_str(c, t, "__missing__");
+    if (!method)
+        return jcv_live_getkey(c, d, key);
+    if (Py_TYPE(method) != &PyMethodDescr_Type && !PyFunction_Check(method))
+        jcv_refuse(c, "a %s as a special method", Py_TYPE(method)->tp_name);
+    return jcv_get_or_ask(c, d, key, jcv_constant(c, method));
+}
+
 jcv_av *jcv_missing(jcv *c, jcv_av *d, jcv_av *key) {
     PyTypeObject *t = jcv_type_of(c, d);
     PyObject *method = t == &PyDict_Type ? NULL : jcv_lookup_str(c, t, "__missing__");

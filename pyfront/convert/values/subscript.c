@@ -315,6 +315,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (i->kind == AV_SCALAR && o->kind == AV_PY && PyDict_CheckExact(o->py) && o->src &&
         !jcv_standing_for(c, o->py))
         return jcv_live_getkey(c, jcv_to_host(c, o), i);
+    if ((i->kind == AV_HOST || i->kind == AV_SCALAR) && o->kind == AV_PY && o->src &&
+        jpy_has_pairs(o->py) && !PyODict_Check(o->py) && !jcv_standing_for(c, o->py))
+        return jcv_host_getkey(c, jcv_to_host(c, o), i);
     if (jcv_is_dict(o)) {
         jcv_av *v = jcv_dict_get(c, o, i);
         return v ? v : jcv_missing(c, o, i);
@@ -328,8 +331,8 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
             return x;
         o = jcv_to_host(c, o);
     }
-    if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)
-        return jcv_live_getkey(c, o, i);
+    if (o->kind == AV_HOST && jcv_host_has_pairs(c, o))
+        return jcv_host_getkey(c, o, i);
     if (o->kind == AV_HOST) {
         jcv_val *k = jcv_number(c, i);
         if (!k || k->type->kind != JANUS_KIND_INT)
@@ -408,7 +411,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
             jcv_refuse(c, "this way to write a tensor");
         return;
     }
-    if (jcv_is_dict(o) || (o->kind == AV_HOST && jcv_host_type(c, o) == &PyDict_Type)) {
+    if (jcv_is_dict(o) || (o->kind == AV_HOST && jcv_host_has_pairs(c, o))) {
         jcv_dict_set(c, o, i, v);
         return;
     }

@@ -140,6 +140,8 @@ int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key); /* place of the pair, -1: 
 /* Whether it is a dict, or an object that has pairs as one has (base/keys.h). */
 bool jcv_is_dict(const jcv_av *a);
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key); /* NULL: no such key */
+/* d[key] of an object of the graph that has pairs. */
+jcv_av *jcv_host_getkey(jcv *c, jcv_av *d, jcv_av *key);
 /* What d[key] is where there is no such key: its class may have a __missing__. */
 jcv_av *jcv_missing(jcv *c, jcv_av *d, jcv_av *key);
 void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
