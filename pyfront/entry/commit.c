@@ -187,7 +187,8 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
         }
         return o;
     case JPY_MAKE_DICT:
-        o = PyDict_New();
+        o = r->obj ? PyDict_Type.tp_new((PyTypeObject *)r->obj, jpy.empty_tuple, NULL)
+                   : PyDict_New();
         for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
             PyObject *k = make(m, r->items[i], false),
                      *v = k ? make(m, r->items[i + 1], false) : NULL;

@@ -20,7 +20,7 @@ typedef enum jpy_recipe_kind {
     JPY_MAKE_RESULT, /* slot: result of the run, wrapped */
     JPY_MAKE_TUPLE,  /* items; obj: its type where that is a named tuple's */
     JPY_MAKE_LIST,
-    JPY_MAKE_DICT,   /* items: key, value, ... */
+    JPY_MAKE_DICT,   /* obj: type derived from dict, or NULL; items: key, value, ... */
     JPY_MAKE_OBJECT, /* obj: type; items: attribute, value, ... */
     JPY_MAKE_VIEW,   /* of items[0]: views */
     JPY_MAKE_OPTION  /* items[0] where result `slot`, a bool, holds; else items[1],

@@ -97,7 +97,9 @@ static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
     case JPY_MAKE_OBJECT:
         return r->obj && PyType_Check(r->obj) && r->n % 2 == 0;
     case JPY_MAKE_DICT:
-        return r->n % 2 == 0;
+        return r->n % 2 == 0 &&
+               (!r->obj ||
+                (PyType_Check(r->obj) && ((PyTypeObject *)r->obj)->tp_new == PyDict_Type.tp_new));
     case JPY_MAKE_LIST:
         return true;
     case JPY_MAKE_VIEW:

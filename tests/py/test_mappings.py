@@ -268,3 +268,65 @@ def test_is_a_graph_where_it_decides(kind, deed, place):
     if deed == "count" and kind in ("Plain", "defaultdict"):
         return  # the key is not there, or its factory would have to be called
     assert inner(kind, deed, place, "text")["graph"] >= 3
+
+
+# ---- made inside ---------------------------------------------------------------------------------------------------
+
+MADE = {"Counter": "Counter()", "Plain": "Plain(a=x, b=2)", "of a dict": "Plain({'a': 1})", "Lengths": "Lengths()", "Upper": "Upper(z=1)", "Named": "Named({'a': 1})", "Backwards": "Backwards(a=1, b=2)",
+        "Counted": "Counted()", "defaultdict": "defaultdict(list)", "OrderedDict": "OrderedDict(a=1)", "Ordered": "Ordered(a=1)"}
+DONE = {
+    "nothing": "pass",
+    "counted": "for w in ['p', 'q', 'p']:\n    d[w] = d.get(w, 0) + 1",
+    "missing": "x = x * (d['none'] if 'none' in d or hasattr(d, '__missing__') else 2)",
+    "tensors": "d['t'] = x * 2\nx = x + d['t']",
+    "branch": "if x.sum() > 5:\n    d['p'] = 1\nelse:\n    d['p'] = 2\nx = x + d['p']",
+    "one path": "if x.sum() > 5:\n    d['only'] = x\nx = x + len(d)",
+    "rounds": "for i in range(int(x.sum().item())):\n    d['n'] = i\nx = x + d.get('n', 0)",
+    "number": "d[int(x.sum().item())] = 1\nx = x + len(d)",
+    "popped": "d['p'] = 3\nx = x * d.pop('p')",
+    "cleared": "d.clear()\nd['q'] = x",
+    "walked": "x = x + sum(len(k) for k in d) + len(list(d.items()))",
+    "attribute": "d.name = 'other'",
+    "in a loop": "for i in range(3):\n    d = Plain(d, n=i)",
+}
+LEFT = {"dropped": "return x", "result": "return d, x", "inside": "return [d, (d, x)]", "kept": "kept['d'] = d\nreturn x", "as dict": "return dict(d), x", "kind": "return type(d), isinstance(d, dict), len(d), x"}
+MAKING = """
+kept = dict()
+
+def f(x):
+    d = {make}
+    {deed}
+    {left}
+"""
+
+
+def made(kind, deed, left):
+    deed, left = DONE[deed].replace("\n", "\n    "), LEFT[left].replace("\n", "\n    ")
+    text = CLASSES + MAKING.format(make=MADE[kind], deed=deed, left=left)
+    outcomes = []
+    for decorated in (False, True):
+        names, out = names_of(text), []
+        f = janus.function(names["f"], measure=False) if decorated else names["f"]
+        for i in range(6):
+            try:
+                r = f(janus.ones(3) * (i % 3 + 1))
+                out.append((seen(r), isinstance(r, list) and r[0] is r[1][0], seen(names["kept"])))
+            except Exception as e:
+                out.append((type(e).__name__, str(e)))
+        outcomes.append(out)
+    assert outcomes[0] == outcomes[1], (kind, deed, left)
+    return f.stats()
+
+
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("left", LEFT)
+def test_made_inside(kind, left):
+    for deed in share(DONE):
+        made(kind, deed, left)
+
+
+@pytest.mark.parametrize("kind", ["Counter", "Plain", "of a dict", "Lengths", "Upper", "Counted"])
+@pytest.mark.parametrize("deed", ["nothing", "counted", "tensors", "branch", "walked"])
+def test_made_inside_in_a_graph(kind, deed):
+    assert made(kind, deed, "result")["graph"] >= 2

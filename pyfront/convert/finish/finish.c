@@ -77,8 +77,7 @@ static void finish_attrs(jcv *c, jcv_finishing *f) {
     }
 }
 
-/* Pairs that are written to a dict: all of it where it is whole. */
-static jcv_av *written_pairs(jcv *c, jcv_av *d) {
+jcv_av *jcv_written_pairs(jcv *c, jcv_av *d) {
     jcv_av *t = c->slots.data[d->slot], *out = jcv_tuple(c, t->items, t->n);
     out->n = 0;
     for (unsigned i = 0; i + 1 < t->n; i += 2) {
@@ -94,6 +93,8 @@ static jcv_av *written_pairs(jcv *c, jcv_av *d) {
 static void finish_containers(jcv *c, jcv_finishing *f) {
     for (size_t i = 0; i < c->real.n; i++) {
         jcv_av *x = c->real.data[i];
+        if (!x->origin->src)
+            continue; /* it leaves with its instance */
         if (x->kind == AV_DICT ? c->host_keys : c->host_items)
             jcv_make_live(c, x);
         jcv_av *seq = c->slots.data[x->slot];
@@ -101,7 +102,7 @@ static void finish_containers(jcv *c, jcv_finishing *f) {
             continue;
         if (seq->kind == AV_UNDEF)
             jcv_refuse(c, "a container: %s", seq->text);
-        jcv_av *pairs = x->kind == AV_DICT ? written_pairs(c, x) : seq;
+        jcv_av *pairs = x->kind == AV_DICT ? jcv_written_pairs(c, x) : seq;
         jpy_recipe *r = jcv_entry_alloc(c, f->e, sizeof *r);
         r->kind = x->kind == AV_DICT ? JPY_MAKE_DICT : JPY_MAKE_LIST;
         r->n = pairs->n;

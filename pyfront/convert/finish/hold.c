@@ -10,6 +10,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 
 typedef struct holding {
     jcv_finishing *f;
@@ -52,13 +53,25 @@ static void look_at_made(jcv *c, holding *h, jcv_av *a, const void *identity, jc
         look(c, h, contents);
 }
 
+static jcv_av *attrs_and_pairs(jcv *c, PyObject *o) {
+    jcv_av *attrs = jcv_fresh_attrs(c, o), *of = jcv_standing_for(c, o);
+    jcv_av *pairs = of ? c->slots.data[of->slot] : NULL;
+    if (!pairs || pairs->kind != AV_TUPLE)
+        return attrs;
+    jcv_av *both = jcv_tuple(c, NULL, 0);
+    both->items = jcv_alloc(c, (attrs->n + pairs->n + 1) * sizeof *both->items);
+    for (unsigned i = 0; i < attrs->n + pairs->n; i++)
+        both->items[both->n++] = i < attrs->n ? attrs->items[i] : pairs->items[i - attrs->n];
+    return both;
+}
+
 static void look_at_object(jcv *c, holding *h, jcv_av *a) {
     if (jcv_is_const(a))
         return;
     if (a->src)
         keep(c, h, JPY_MAKE_SOURCE, a->src->slot);
     else if (jcv_is_fresh(c, a->py) && !jcv_is_frozen(c, a->py))
-        look_at_made(c, h, a, a->py, jcv_fresh_attrs(c, a->py));
+        look_at_made(c, h, a, a->py, attrs_and_pairs(c, a->py));
     else
         not_known(h);
 }

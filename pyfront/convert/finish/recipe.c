@@ -11,6 +11,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/values.h"
 #include "pyfront/methods/methods.h"
 
 void *jcv_entry_alloc(jcv *c, jpy_entry *e, size_t size) {
@@ -208,7 +209,14 @@ static jpy_recipe *instance_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_reci
     PyTypeObject *real = jcv_stands_for(Py_TYPE(a->py));
     if (real != Py_TYPE(a->py) || jpy_module_check(a->py))
         jcv_refuse(c, "a %s that was made inside leaves the graph", real->tp_name);
-    r->kind = JPY_MAKE_OBJECT;
+    jcv_av *of = jcv_standing_for(c, a->py);
+    for (size_t i = 0; of && i < c->gaps.n; i++)
+        if (c->gaps.data[i] == of->slot)
+            jcv_refuse(c, "a %s that keys were taken out of leaves the graph", real->tp_name);
+    if (of && attrs->n)
+        jcv_refuse(c, "a %s with attributes of its own leaves the graph", real->tp_name);
+    attrs = of ? jcv_written_pairs(c, of) : attrs;
+    r->kind = of ? JPY_MAKE_DICT : JPY_MAKE_OBJECT;
     r->obj = jpy_guards_own(&f->e->guards, (PyObject *)Py_TYPE(a->py));
     begin_making(c, f, a->py);
     r->id = id_of(c, f, a->py);
@@ -304,6 +312,8 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
         break;
     case AV_LIST:
     case AV_DICT:
+        if (a->origin && !a->origin->src)
+            return jcv_recipe(c, f, a->origin);
         if (a->origin) {
             r->kind = JPY_MAKE_SOURCE;
             r->slot = a->origin->src->slot;

@@ -20,6 +20,9 @@ uint32_t jcv_add_result(jcv *c, jcv_val *v);
 /* What makes the value at commit. */
 jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a);
 
+/* finish.c: pairs that are written to a dict, all of it where it is whole. */
+jcv_av *jcv_written_pairs(jcv *c, jcv_av *d);
+
 /* hold.c: what c->left holds is handed over, after all recipes of what else leaves. */
 void jcv_hand_over(jcv *c, jcv_finishing *f);
 

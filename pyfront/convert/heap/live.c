@@ -144,6 +144,9 @@ void jcv_needed(jcv *c, const jcv_av *v) {
 }
 
 void jcv_make_live(jcv *c, jcv_av *a) {
+    jcv_av *of = a->origin ? a->origin : a;
+    if (of->kind == AV_PY && !of->src) /* pairs of an instance that is made here (make.c) */
+        jcv_refuse(c, "%s that is made here is written by the graph", jcv_describe(of));
     if (a->kind == AV_PY)
         jcv_make_live_objects(c, &a->py, 1);
     if (a->origin)

@@ -19,8 +19,8 @@ static bool is_new_of(PyObject *fn, PyTypeObject *t) {
            !strcmp(((PyCFunctionObject *)fn)->m_ml->ml_name, "__new__");
 }
 
-/* Whether all that makes instances of it is object's, or written in Python. */
-static bool made_by_object(PyTypeObject *t) {
+/* Whether all that makes instances of it is object's or that of `native`, or written in Python. */
+static bool made_by(PyTypeObject *t, PyTypeObject *native) {
     PyObject *name = PyUnicode_InternFromString("__new__");
     bool yes = name && PyTuple_Check(t->tp_mro);
     for (Py_ssize_t i = 0; yes && i < PyTuple_GET_SIZE(t->tp_mro); i++) {
@@ -28,7 +28,8 @@ static bool made_by_object(PyTypeObject *t) {
         PyObject *dict = jcv_attr_or_null(base, "__dict__");
         PyObject *d = dict ? PyObject_GetItem(dict, name) : NULL;
         PyErr_Clear();
-        yes = dict && (!d || !PyCFunction_Check(d) || base == (PyObject *)&PyBaseObject_Type);
+        yes = dict && (!d || !PyCFunction_Check(d) || base == (PyObject *)&PyBaseObject_Type ||
+                       base == (PyObject *)native);
         Py_XDECREF(d);
         Py_XDECREF(dict);
     }
@@ -36,11 +37,13 @@ static bool made_by_object(PyTypeObject *t) {
     return yes;
 }
 
-bool jcv_is_plain_class(PyTypeObject *t) {
+static bool is_plain(PyTypeObject *t, PyTypeObject *native) {
     return Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
-           made_by_object(t) && t->tp_getattro == PyObject_GenericGetAttr && !t->tp_finalize &&
+           made_by(t, native) && t->tp_getattro == PyObject_GenericGetAttr && !t->tp_finalize &&
            !t->tp_del && !t->tp_itemsize && t->tp_alloc == PyType_GenericAlloc && t->tp_base;
 }
+
+bool jcv_is_plain_class(PyTypeObject *t) { return is_plain(t, &PyBaseObject_Type); }
 
 /* Slots of an instance that is made here are known by the names of their attributes. */
 static void members_by_name(jcv *c, PyTypeObject *t) {
@@ -54,13 +57,28 @@ static void members_by_name(jcv *c, PyTypeObject *t) {
     }
 }
 
-static jcv_av *blank_instance(jcv *c, PyTypeObject *t) {
-    PyObject *blank = jcv_own(c, PyBaseObject_Type.tp_new(t, jpy.empty_tuple, NULL));
+/* native: object or dict, whose __new__ makes it. */
+static jcv_av *blank_instance(jcv *c, PyTypeObject *t, PyTypeObject *native) {
+    PyObject *blank = jcv_own(c, native->tp_new(t, jpy.empty_tuple, NULL));
     if (!jn_vec_push(&c->fresh, blank))
         jcv_refuse(c, "out of memory");
     jcv_guard_type(c, t);
     members_by_name(c, t);
     return jcv_py(c, blank, NULL);
+}
+
+/* One of a class derived from dict: its pairs are those of a dict that stands for it. */
+static jcv_av *blank_dict(jcv *c, PyTypeObject *t) {
+    jcv_av *o = blank_instance(c, t, &PyDict_Type), *pairs = jcv_dict(c);
+    if (pairs->kind != AV_DICT)
+        jcv_refuse(c, "a %s of the graph is made", t->tp_name);
+    pairs->origin = o;
+    jcv_av *none = jcv_tuple(c, NULL, 0);
+    none->text = jcv_cleared; /* nothing is in it but what is put there */
+    jcv_put(c, pairs->slot, none);
+    if (!jn_vec_push(&c->real, pairs))
+        jcv_refuse(c, "out of memory");
+    return o;
 }
 
 jcv_args *jcv_behind(jcv *c, jcv_av *first, const jcv_args *args) {
@@ -98,7 +116,10 @@ jcv_av *jcv_call_new(jcv *c, PyObject *fn, const jcv_args *args) {
     if (jcv_is_new_of_named(fn, t))
         return jcv_make_named(c, t, fn, &rest);
     if (is_new_of(fn, &PyBaseObject_Type) && !rest.n_pos && !rest.n_kw && jcv_is_plain_class(t))
-        return blank_instance(c, t);
+        return blank_instance(c, t, &PyBaseObject_Type);
+    if (is_new_of(fn, &PyDict_Type) && t != &PyDict_Type && jpy_type_has_pairs(t) &&
+        !PyType_IsSubtype(t, &PyODict_Type) && is_plain(t, &PyDict_Type))
+        return blank_dict(c, t);
     if (is_new_of(fn, &PyTuple_Type) && t != &PyTuple_Type && PyType_IsSubtype(t, &PyTuple_Type) &&
         rest.n_pos <= 1 && !rest.n_kw)
         return new_tuple(c, t, &rest);
@@ -113,6 +134,11 @@ static void init_instance(jcv *c, jcv_av *o, PyTypeObject *t, const jcv_args *ar
     if (t->tp_init == PyBaseObject_Type.tp_init) {
         if (!own_new && (args->n_pos || args->n_kw))
             jcv_refuse(c, "an unexpected argument");
+        return;
+    }
+    if (init && Py_TYPE(init) == &PyWrapperDescr_Type && PyDescr_TYPE(init) == &PyDict_Type &&
+        o->kind == AV_PY && jcv_is_fresh(c, o->py)) {
+        jcv_call_method(c, o, "__init__", args);
         return;
     }
     if (!init || !PyFunction_Check(init))

@@ -279,11 +279,12 @@ static jcv_av *dict_remove(jcv *c, jcv_av *self, const char *name, const jcv_arg
     /* the commit takes keys out before it puts others in: what it leaves has the gaps, and was
      * given room at the times, of CPython's in that order only, which iterators that are under way
      * see */
-    if (d->origin && (jcv_pairs_put(t) || t->text == jcv_cleared))
+    bool real = d->origin && d->origin->src;
+    if (real && (jcv_pairs_put(t) || t->text == jcv_cleared))
         jcv_refuse(c, "a key that is taken out of a dict behind one that is put in");
     if (t->text != jcv_cleared)
         now->text = jcv_whole_text(c, jcv_pairs_gone(t) + 1, 0);
-    if (!d->origin && !jn_vec_push(&c->gaps, d->slot))
+    if (!real && !jn_vec_push(&c->gaps, d->slot))
         jcv_refuse(c, "out of memory");
     jcv_put(c, d->slot, now);
     jcv_wrote_if(c, d->origin != NULL);
@@ -341,7 +342,7 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         view->watch = jcv_watch_new(c, WATCH_PAIRS, of, t, false);
         return view;
     }
-    if (!strcmp(name, "update")) {
+    if (!strcmp(name, "update") || !strcmp(name, "__init__")) {
         arity(c, a, 0, 1, name);
         unsigned n = 0;
         jcv_av **pairs = NULL;
@@ -469,7 +470,8 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     if (r)
         return r;
     bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
-    if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0)
+    if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0 &&
+        strcmp(name, "__init__") != 0)
         jcv_refuse(c, "%s() with keyword arguments", name); /* it raises */
     if (list) {
         if (!strcmp(name, "copy")) {

@@ -202,6 +202,8 @@ jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
         jcv_av *x = jcv_standing_for(c, d->py);
         if (!x)
             return real_get(c, d, key);
+        if (key->kind == AV_SCALAR || key->kind == AV_HOST)
+            jcv_make_live(c, x);
         d = x;
     }
     int at = jcv_find_key(c, c->slots.data[d->slot], key);

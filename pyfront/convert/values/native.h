@@ -25,8 +25,6 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i);
 void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 void jcv_native_delitem(jcv *c, jcv_av *o, jcv_av *i);
-/* What stands for a real container that was written; NULL: nothing. */
-jcv_av *jcv_standing_for(jcv *c, PyObject *o);
 /* tensor_key.c */
 /* A slice whose bounds the graph computes, or an int that it knows. */
 bool jcv_is_computed(const jcv_av *a);

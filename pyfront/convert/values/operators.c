@@ -368,7 +368,8 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
     default:
         jcv_refuse(c, "the truth of %s", jcv_describe(a));
     }
-    if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || jpy_has_pairs(a->py)))
+    if ((a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py) || jpy_has_pairs(a->py))) ||
+        jcv_standing_for(c, a->py))
         return length_of(c, a) > 0;
     PyTypeObject *t = Py_TYPE(a->py);
     bool sized = (t->tp_as_sequence && t->tp_as_sequence->sq_length) ||

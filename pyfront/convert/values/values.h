@@ -131,6 +131,9 @@ const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put);
 static inline bool jcv_all_pairs(const jcv_av *pairs) {
     return jcv_is_whole(pairs) || pairs->text == jcv_cleared;
 }
+/* What stands for a real container that was written, or for the pairs of an instance made here;
+ * NULL: nothing. */
+jcv_av *jcv_standing_for(jcv *c, PyObject *o);
 /* Whether a real list or dict was written in what is converted. */
 bool jcv_is_written(jcv *c, PyObject *o);
 /* The abstract container that stands for a real one from now on. */
