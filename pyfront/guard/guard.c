@@ -364,10 +364,28 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
 }
 
+PyObject *jpy_abc_token(void) {
+    static PyObject *get;
+    PyObject *m = get ? NULL : PyImport_ImportModule("_abc");
+    if (!get)
+        get = m ? PyObject_GetAttrString(m, "get_cache_token") : NULL;
+    Py_XDECREF(m);
+    return get ? PyObject_CallNoArgs(get) : NULL;
+}
+
+static bool same_abc(PyObject *was) {
+    PyObject *now = jpy_abc_token();
+    bool same = now && PyObject_RichCompareBool(now, was, Py_EQ) == 1;
+    PyErr_Clear();
+    Py_XDECREF(now);
+    return same;
+}
+
 bool jpy_guards_called_so(const jpy_guards *g, const jpy_call *call) {
     Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
     if (call->n_pos != g->n_pos || n_kw != (g->kwnames ? PyTuple_GET_SIZE(g->kwnames) : 0) ||
-        g->grad_mode != jpy_grad_enabled() || g->autocast != jpy_autocast_word)
+        g->grad_mode != jpy_grad_enabled() || g->autocast != jpy_autocast_word ||
+        (g->abc_token && !same_abc(g->abc_token)))
         return false;
     for (Py_ssize_t i = 0; i < n_kw; i++)
         if (!key_equal(PyTuple_GET_ITEM(call->kwnames, i), PyTuple_GET_ITEM(g->kwnames, i)))

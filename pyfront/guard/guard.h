@@ -183,8 +183,9 @@ typedef struct jpy_guards {
     Py_ssize_t n_pos;
     PyObject *kwnames;
     bool grad_mode;
-    uint32_t autocast; /* jpy_autocast_word at the call */
-    uint8_t device;    /* where bound tensors must be: 0 anywhere, 1 in host memory, 2 on cuda */
+    uint32_t autocast;   /* jpy_autocast_word at the call */
+    PyObject *abc_token; /* jpy_abc_token() at the call, where it matters; or NULL */
+    uint8_t device;      /* where bound tensors must be: 0 anywhere, 1 in host memory, 2 on cuda */
     jpy_fast fast;
     uint64_t known;                 /* fast.known where the last run found its tensors, else 0 */
     unsigned fast_wait, fast_pause; /* successes until it is learnt, how many the next time */
@@ -248,6 +249,9 @@ PyObject *jpy_src_length(const jpy_src *s);
 /* report.c: adds a tuple (path, what is assumed, how often it failed) for each check. */
 int jpy_guards_report(const jpy_guards *g, PyObject *list);
 
+/* What is another number once a class was registered with an abstract one; NULL, with an exception:
+ * it is not known. */
+PyObject *jpy_abc_token(void);
 /* Whether values of its kind are told apart by jpy_same_value: immutable builtins, containers of
  * such included. */
 bool jpy_by_value(PyObject *o);

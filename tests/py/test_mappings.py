@@ -330,3 +330,44 @@ def test_made_inside(kind, left):
 @pytest.mark.parametrize("deed", ["nothing", "counted", "tensors", "branch", "walked"])
 def test_made_inside_in_a_graph(kind, deed):
     assert made(kind, deed, "result")["graph"] >= 2
+
+
+# ---- abstract classes ------------------------------------------------------------------------------------------------
+
+ASKS = {
+    "update": "d.update(words)\nreturn x * d['p'], d",
+    "counted": "d = Counter(words)\nreturn x * d['p'], d",
+    "mapping": "return x * (2 if isinstance(d, Mapping) else 3), isinstance(words, Sequence), isinstance(words, Mapping)",
+    "own": "return x * (2 if isinstance(words, Own) else 3), isinstance(d, (Own, int))",
+}
+ABSTRACT = """
+from abc import ABC
+from collections.abc import Mapping, Sequence
+
+class Own(ABC):
+    pass
+
+class Other(ABC):
+    pass
+
+def f(d, words, x):
+    {ask}
+"""
+
+
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("registered", ["Own", "Other", None])
+def test_abstract_classes(ask, registered):
+    text = CLASSES + ABSTRACT.format(ask=ASKS[ask].replace("\n", "\n    "))
+    outcomes = []
+    for decorated in (False, True):
+        names, out, d = names_of(text), [], Counter("pq")
+        f = janus.function(names["f"], measure=False) if decorated else names["f"]
+        for i in range(8):
+            if i == 5 and registered:
+                names[registered].register(list)
+            out.append(seen(f(d, ["p", "q", "p"], janus.ones(2))))
+        outcomes.append(out)
+    assert outcomes[0] == outcomes[1]
+    assert f.stats()["graph"] >= 3

@@ -48,17 +48,10 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
 
 /* Whether isinstance() with this class asks nothing but the MRO. */
 static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
-    static PyObject *abc;
     PyObject *const name = jpy_names.instancecheck;
     if (meta == &PyType_Type)
         return true;
-    PyObject *d = jcv_lookup(c, meta, name);
-    if (!abc) {
-        PyObject *m = PyImport_ImportModule("abc");
-        abc = m ? PyObject_GetAttrString(m, "ABCMeta") : NULL;
-        Py_XDECREF(m);
-        PyErr_Clear();
-    }
+    PyObject *d = jcv_lookup(c, meta, name), *abc = jcv_abc_meta();
     return d == _PyType_Lookup(&PyType_Type, name) ||
            (abc && d == _PyType_Lookup((PyTypeObject *)abc, name));
 }
@@ -89,6 +82,10 @@ static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     bool derived = PyType_IsSubtype(of, t);
     /* an abstract class may know others than those derived from it, an object may say it is of
      * another class */
+    bool asks = !derived && plain_instancecheck(c, Py_TYPE(t)) && own_class(c, of);
+    int is = asks ? jcv_abstract_says(c, t, of) : -1;
+    if (is >= 0)
+        return is;
     if (!plain_instancecheck(c, Py_TYPE(t)) ||
         (!derived && (Py_TYPE(t) != &PyType_Type || !own_class(c, of))))
         jcv_refuse(c, "isinstance() with a metaclass");

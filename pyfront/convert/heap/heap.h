@@ -396,6 +396,11 @@ PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name);
 PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name);
 /* The type must be as it is: its special methods, and what was looked up. */
 void jcv_guard_type(jcv *c, PyTypeObject *t);
+/* abc.ABCMeta, borrowed, or NULL. */
+PyObject *jcv_abc_meta(void);
+/* What an abstract class has answered of a type once and says again without asking anybody: 1, 0
+ * until a class is registered with any, which is guarded, or -1: it would ask. */
+int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of);
 
 /* variables.c: variables of a function */
 

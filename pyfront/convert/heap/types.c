@@ -31,3 +31,49 @@ PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name) {
 PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name) {
     return jcv_lookup(c, t, jcv_own(c, PyUnicode_InternFromString(name)));
 }
+
+PyObject *jcv_abc_meta(void) {
+    static PyObject *abc;
+    if (!abc) {
+        PyObject *m = PyImport_ImportModule("abc");
+        abc = m ? PyObject_GetAttrString(m, "ABCMeta") : NULL;
+        Py_XDECREF(m);
+        PyErr_Clear();
+    }
+    return abc;
+}
+
+static bool has_class(PyObject *refs, PyTypeObject *t) {
+    PyObject *it = PyObject_GetIter(refs), *ref;
+    bool has = false;
+    while (it && (ref = PyIter_Next(it))) {
+        has = has || (PyWeakref_Check(ref) && ((PyWeakReference *)ref)->wr_object == (PyObject *)t);
+        Py_DECREF(ref);
+    }
+    PyErr_Clear();
+    Py_XDECREF(it);
+    return has;
+}
+
+int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
+    if ((PyObject *)Py_TYPE(abstract) != jcv_abc_meta())
+        return -1;
+    PyObject *m = jcv_own(c, PyImport_ImportModule("_abc"));
+    PyObject *has = PyObject_CallMethod(m, "_get_dump", "O", abstract);
+    PyObject *token = jpy_abc_token();
+    int is = -1;
+    if (has && token && PyTuple_GET_SIZE(has) == 4) {
+        int valid = PyObject_RichCompareBool(PyTuple_GET_ITEM(has, 3), token, Py_EQ);
+        if (has_class(PyTuple_GET_ITEM(has, 1), of))
+            is = 1;
+        else if (valid == 1 && has_class(PyTuple_GET_ITEM(has, 2), of))
+            is = 0;
+    }
+    PyErr_Clear();
+    if (is == 0)
+        c->guards->abc_token = jpy_guards_own(c->guards, token);
+    c->entry->of_process = c->entry->of_process || is >= 0;
+    Py_XDECREF(has);
+    Py_XDECREF(token);
+    return is;
+}
