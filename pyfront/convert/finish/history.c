@@ -41,8 +41,8 @@ typedef struct body {
     jpy_set ins;         /* of what the call gets; main has its own per value */
     jpy_set *of_results; /* results of the stage that are computed from each result */
     jpy_set *of_params;  /* the same of parameters: what is found */
-    const bool *tracked; /* per parameter */
-    bool again;          /* a call of itself has added to of_results */
+    bool *tracked;       /* per parameter */
+    bool again;          /* a call of itself has added to of_results, or to tracked */
     bool calls_itself;
     uint32_t at; /* node of main that runs it */
     keeping has;
@@ -213,6 +213,11 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
         for (size_t k = 0; k < n_results; k++) {
             b->again = b->again || (outs[k] & ~b->of_results[k]);
             b->of_results[k] |= outs[k];
+        }
+        for (uint32_t k = first; k < n->n_in && k - first < g->params.n; k++) {
+            bool news = !b->tracked[k - first] && main_ins(h, caller, x, n->in[k]);
+            b->tracked[k - first] = b->tracked[k - first] || news;
+            b->again = b->again || news;
         }
         memcpy(params, b->of_params, g->params.n * sizeof *params);
         return JANUS_OK;
