@@ -167,6 +167,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
+	pyfront/convert/tensors/way.c \
 	pyfront/convert/tree/block.c \
 	pyfront/convert/tree/file.c \
 	pyfront/convert/tree/file.h \

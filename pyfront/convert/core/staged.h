@@ -32,6 +32,7 @@ typedef struct jcv_val {
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
     uint32_t reach;       /* mark of the last search that came to it (backward.c) */
+    bool leads;           /* of walks: gradients flow from it to what is asked for (way.c) */
     uint8_t histories;    /* of a loop's parameter: what its history may be (reach.c) */
     bool moot;            /* nobody looks at it: it requires grad as well as not */
     bool box;             /* a list of one item that a variable is (variables.c) */
@@ -68,6 +69,7 @@ struct jcv_node {
     const void *site;  /* ... of a list made here, a jpy_tree; NULL: by no comprehension */
     bool mixed;        /* a read of what may have no history (stored.c) */
     bool freed;        /* its history was used up by backward() */
+    bool leads;        /* of walks: it is run for what is asked for (way.c) */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */
     jcv_val **through; /* ... and go to these, of a result of an autograd.Function */
     unsigned n_through;

@@ -265,7 +265,11 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
     return c->own_gradients && jcv_tape_alone(c, jcv_mark_reach(c, &y, 1));
 }
 
-void jcv_use_history(jcv *c, jcv_val *y) { jcv_use_up_history(c, jcv_mark_reach(c, &y, 1)); }
+void jcv_use_history(jcv *c, jcv_val *const *y, unsigned n_y, jcv_av *const *x, unsigned n) {
+    uint32_t mark = jcv_mark_reach(c, y, n_y);
+    jcv_keep_way(c, mark, x, n);
+    jcv_use_up_history(c, mark);
+}
 
 /* What a history may be, by the arms that a run takes: a set of these.  One that is not there can
  * neither be used up nor be gone through, so it says nothing.  UNCERTAIN: whether it kept something
@@ -275,7 +279,8 @@ enum { ABSENT = 1, KEPT_NOTHING = 2, KEPT = 4, UNCERTAIN = 8, ALL_HISTORIES = 15
 typedef struct asked {
     jcv *c;
     uint32_t base; /* marks from it on say what was found of a value */
-    bool used;     /* it is used up: then it has to be sure, and else may be decided in main */
+    bool used;     /* whether it is used up: of what keeps something that counts alone, and has to
+                    * be sure; else it may be decided in main */
 } asked;
 
 /* Of a result of an op with operands a and b.  Of two that are there one that keeps is enough. */
@@ -324,6 +329,12 @@ static void of_body(const asked *q, const jcv_node *n, unsigned first, unsigned 
     }
 }
 
+static unsigned of_operands(const asked *q, const jcv_node *n, unsigned r, unsigned depth) {
+    for (unsigned i = 0; i < n->n_in; i++)
+        r = n->in[i] ? of_both(r, histories(q, n->in[i], depth)) : r;
+    return r;
+}
+
 /* Recursions and other calls count as if they went on: or else no program that returns the loss of
  * a tree would be a graph, for trees that are one leaf.  A loop of main that began with a history
  * that kept nothing is asserted to go round, or its first round is made outside of it. */
@@ -331,7 +342,7 @@ static unsigned of_rounds(const asked *q, const jcv_val *v, unsigned depth) {
     const jcv_node *n = v->node;
     bool each = n->op->role == JN_ROLE_FOREACH, in_main = v->ctx == q->c->main;
     if (n->subs[0]->kind == JCV_FUNC)
-        return KEPT;
+        return !q->used || n->freed ? KEPT : of_operands(q, n, ABSENT, depth);
     const jcv_ctx *body = n->subs[!each];
     if (v->index >= body->results.n || v->index + each >= n->n_in)
         return ALL_HISTORIES;
@@ -358,9 +369,8 @@ static unsigned histories_of_node(const asked *q, const jcv_val *v, unsigned dep
                  : ALL_HISTORIES;
     if (n->subs[0])
         return v->ctx == q->c->main ? r : mixed(r);
-    for (unsigned i = 0; i < n->n_in; i++)
-        r = n->in[i] ? of_both(r, histories(q, n->in[i], depth)) : r;
-    if (records(n) && keeps(n))
+    r = of_operands(q, n, r, depth);
+    if (records(n) && keeps(n) && (!q->used || n->freed))
         r = KEPT | (n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE ? r & ABSENT : 0);
     return r;
 }

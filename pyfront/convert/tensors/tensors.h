@@ -131,7 +131,10 @@ bool jcv_history_used(jcv *c, jcv_val *y);
 bool jcv_history_surely_used(jcv *c, jcv_val *y);
 /* Whether values of main say whether it keeps something, so that a second backward() raises. */
 bool jcv_history_certain(jcv *c, jcv_val *y);
-void jcv_use_history(jcv *c, jcv_val *y);
+/* What lies between y and x is used up. */
+void jcv_use_history(jcv *c, jcv_val *const *y, unsigned n_y, jcv_av *const *x, unsigned n);
+/* way.c: nodes that were marked and from which gradients do not flow to x are so no more. */
+void jcv_keep_way(jcv *c, uint32_t mark, jcv_av *const *x, unsigned n);
 /* Whether gradients of `y` need what was written since by way of .data, which no version tells. */
 bool jcv_history_rewritten(jcv *c, jcv_val *y);
 /* Whether gradients of `y` flow to a leaf as it is since a write in the graph. */
