@@ -69,6 +69,7 @@ struct jcv_node {
     const void *site;  /* ... of a list made here, a jpy_tree; NULL: by no comprehension */
     bool mixed;        /* a read of what may have no history (stored.c) */
     bool freed;        /* its history was used up by backward() */
+    bool maybe;        /* ... by one that only some paths come to */
     bool leads;        /* of walks: it is run for what is asked for (way.c) */
     bool by_tape;      /* gradients through it are the tape's alone (own_gradient.c) ... */
     jcv_val **through; /* ... and go to these, of a result of an autograd.Function */

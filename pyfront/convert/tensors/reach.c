@@ -232,11 +232,19 @@ static bool met_inside(const jcv *c, const jcv_node *of, uint32_t mark) {
     return met;
 }
 
+/* Whether only some paths behind what x computes come to where c is. */
+static bool sometimes(const jcv *c, const jcv_ctx *x) {
+    return c->ctx != c->main && !c->ctx->apart && !jcv_encloses(c->ctx, x);
+}
+
 void jcv_use_up_history(jcv *c, uint32_t mark) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            n->freed = n->freed || (n->reach == mark && records(n));
+            if (n->reach != mark || !records(n))
+                continue;
+            n->maybe = sometimes(c, c->ctxs.data[i]) && (n->maybe || !n->freed);
+            n->freed = true;
         }
     c->last_held++;
     for (size_t i = 0; i < c->ctxs.n; i++)
@@ -371,7 +379,8 @@ static unsigned histories_of_node(const asked *q, const jcv_val *v, unsigned dep
         return v->ctx == q->c->main ? r : mixed(r);
     r = of_operands(q, n, r, depth);
     if (records(n) && keeps(n) && (!q->used || n->freed))
-        r = KEPT | (n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE ? r & ABSENT : 0);
+        r = KEPT | (n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE ? r & ABSENT : 0) |
+            (q->used && n->maybe ? KEPT_NOTHING : 0);
     return r;
 }
 
