@@ -70,10 +70,11 @@ typedef struct jpy_commit_step {
     uint32_t slot;
     PyObject *key;
     jpy_recipe *value;
-    uint32_t when;  /* 0: always; else the number + 1 of a result, whether it is done */
-    uint32_t put;   /* WHOLE: so many pairs, the last, were put in after others were taken out */
-    bool uncounted; /* STORE: versions do not count it */
-    bool needed;    /* STORE: by a gradient, what is stored or views of it */
+    uint32_t when;    /* 0: always; else the number + 1 of a result, whether it is done */
+    uint32_t put;     /* WHOLE: so many pairs, the last, were put in after others were taken out */
+    bool uncounted;   /* STORE: versions do not count it ... */
+    uint32_t counted; /* ... 0, or the number + 1 of a result, whether they do */
+    bool needed;      /* STORE: by a gradient, what is stored or views of it */
 } jpy_commit_step;
 
 typedef struct jpy_input {

@@ -82,7 +82,8 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
     case JPY_COMMIT_STORE:
         x = add_store(w, ((jpy_tensor *)o)->t, m->results[s->value->slot].t);
         if (x) {
-            x->uncounted = s->uncounted || ((jpy_tensor *)o)->no_version;
+            x->uncounted = s->uncounted || (s->counted && !m->results[s->counted - 1].s.i) ||
+                           ((jpy_tensor *)o)->no_version;
             x->only = m->e->lent[s->value->slot];
         }
         return x != NULL;

@@ -203,14 +203,17 @@ static int take_step(jpy_building *b, PyObject *t) {
     int kind, uncounted;
     PyObject *key, *value;
     jpy_commit_step s = {0};
-    if (!PyArg_ParseTuple(t, "iIOOIIp", &kind, &s.slot, &key, &value, &s.when, &s.put, &uncounted))
+    if (!PyArg_ParseTuple(t, "iIOOIIpI", &kind, &s.slot, &key, &value, &s.when, &s.put, &uncounted,
+                          &s.counted))
         return -1;
     s.kind = (jpy_commit_kind)kind;
     s.key = jpy_unboxed(b, key);
     s.uncounted = uncounted;
     s.value = recipe(b, value);
     const jn_type *when = s.when ? jpy_stored_result(b, s.when - 1) : NULL;
-    if (!s.value || PyErr_Occurred() || (s.when && (!when || when->kind != JANUS_KIND_BOOL)))
+    const jn_type *counted = s.counted ? jpy_stored_result(b, s.counted - 1) : NULL;
+    if (!s.value || PyErr_Occurred() || (s.when && (!when || when->kind != JANUS_KIND_BOOL)) ||
+        (s.counted && (!counted || counted->kind != JANUS_KIND_BOOL)))
         return -1;
     return jn_vec_push(&b->e->steps, s) ? 0 : jpy_stored_no_memory();
 }

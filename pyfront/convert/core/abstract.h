@@ -119,6 +119,7 @@ typedef struct jcv_rec {
     PyObject *obj;                /* the proxy, kept by c; NULL: no name was given to it yet */
     uint32_t slot;                /* of a root that is written: AV_DATA, else 0 and val holds */
     uint32_t when;                /* of a bound one: slot of a bool, whether it was written */
+    uint32_t counted;             /* ... 0, or slot of whether versions count one of its writes */
     bool written;                 /* of a root: on some path */
     bool shared;                  /* of a root: what is not known here may be the same tensor */
     jcv_av *box;                  /* read while the graph runs: the object, AV_HOST; or NULL */

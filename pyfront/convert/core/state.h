@@ -268,6 +268,7 @@ struct jcv {
     uint32_t live_items;   /* ... and writes to live containers */
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
+    bool counts;           /* slots say whether versions count a write: jcv_rec.counted; kept */
     bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
     bool rows;                /* rows of lists have keys (rows.put); kept */

@@ -173,7 +173,8 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_fork *forks = NULL;
     jcv_only *onlys = NULL;
     jcv_equal *equals = NULL;
-    bool share_views = false, one_tensor = false, cells = false, wires = false, rows = false;
+    bool share_views = false, one_tensor = false, counts = false, cells = false, wires = false,
+         rows = false;
     uint32_t views = 0;
     jcv_peel *by_pairs = NULL;
     PyObject *met = NULL;
@@ -203,6 +204,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->equals = equals;
         c->share_views = share_views;
         c->one_tensor = one_tensor;
+        c->counts = counts;
         c->cells = cells;
         c->wires = wires;
         c->views = views;
@@ -232,6 +234,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         equals = c->equals;
         share_views = c->share_views;
         one_tensor = c->one_tensor;
+        counts = c->counts;
         cells = c->cells;
         wires = c->wires;
         views = c->views;

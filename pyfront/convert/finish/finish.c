@@ -159,6 +159,23 @@ static void written_alone(jcv *c) {
         jcv_refuse(c, "a tensor is written that shares memory with another");
 }
 
+/* Whether versions count what is written to it, of a STORE. */
+static void count_of(jcv *c, jcv_rec *r, jpy_commit_step *step) {
+    step->uncounted = r->wrote_uncounted && !r->wrote_counted;
+    if (!step->uncounted || !r->may_count)
+        return;
+    if (!r->counted) {
+        c->counts = true;
+        snprintf(c->reason, sizeof c->reason,
+                 "a tensor is written on some paths, and by way of .data");
+        jcv_throw_now(c, THROW_RESTART);
+    }
+    jcv_av *counted = c->slots.data[r->counted];
+    step->uncounted = counted->kind == AV_PY && counted->py == Py_False;
+    if (counted->kind != AV_PY)
+        step->counted = jcv_add_result(c, jcv_number(c, counted)) + 1;
+}
+
 static void finish_tensors(jcv *c, jcv_finishing *f) {
     bool any = false;
     for (jcv_rec *r = c->recs; r; r = r->next) {
@@ -175,11 +192,11 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
             v = v->node->in[0];
         x->slot = jcv_add_result(c, v);
         add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
-        bool uncounted = r->wrote_uncounted && !r->wrote_counted;
-        if (uncounted && r->may_count)
-            jcv_refuse(c, "a tensor is written on some paths, and by way of .data");
         uint32_t done = when->kind != AV_PY ? jcv_add_result(c, jcv_number(c, when)) + 1 : 0;
-        f->e->steps.data[f->e->steps.n - 1].uncounted = uncounted;
+        jpy_commit_step how = {0};
+        count_of(c, r, &how);
+        f->e->steps.data[f->e->steps.n - 1].uncounted = how.uncounted;
+        f->e->steps.data[f->e->steps.n - 1].counted = how.counted;
         f->e->steps.data[f->e->steps.n - 1].needed = jcv_saved(r->root, true);
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))

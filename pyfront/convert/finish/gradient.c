@@ -362,7 +362,7 @@ static janus_status keep_written(jcv_staging *s) {
             continue;
         for (unsigned k = 0; k < s->n; k++)
             JN_TRY(keep_stored(&e->stages[k], &step, &found));
-        if ((found || step.needed) && step.when)
+        if ((found || step.needed) && (step.when || step.counted))
             return jn_error(JANUS_UNSUPPORTED, "a tensor of the caller is written on some paths, "
                                                "and a gradient needs it");
         for (unsigned k = 0; k < s->n && !found && step.needed; k++) { /* by ways not followed */

@@ -45,7 +45,7 @@ static bool same_commit(const jpy_entry *a, const jpy_entry *b) {
         return false;
     for (size_t i = 0; i < a->steps.n; i++) {
         jpy_commit_step x = a->steps.data[i], y = b->steps.data[i];
-        if (x.kind != y.kind || x.slot != y.slot || x.when != y.when ||
+        if (x.kind != y.kind || x.slot != y.slot || x.when != y.when || x.counted != y.counted ||
             !same_object(x.key, y.key) || !same_recipe(x.value, y.value))
             return false;
     }

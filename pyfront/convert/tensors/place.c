@@ -203,7 +203,7 @@ void jcv_sync_places(jcv *c) {
 bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer) {
     for (size_t i = 0; slot && i < c->places.n; i++) {
         const jcv_rec *r = c->places.data[i];
-        if (r->slot == slot || r->when == slot) {
+        if (r->slot == slot || r->when == slot || r->counted == slot) {
             *out_outer = jcv_encloses(r->ctx, x);
             return true;
         }
@@ -393,6 +393,8 @@ janus_status jcv_need_slot(jcv *c, jcv_rec *root) {
     root->slot = jcv_slot(c, data(c, root->val, how(root)));
     if (root->src)
         root->when = jcv_slot(c, jcv_bool(c, false));
+    if (root->src && c->counts)
+        root->counted = jcv_slot(c, jcv_bool(c, false));
     return jn_vec_push(&c->places, root) ? JANUS_OK : JN_NO_MEMORY();
 }
 
@@ -578,6 +580,8 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool ends)
     jcv_put_held(c, root, v);
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
+    if (root->counted && !r->uncounted)
+        jcv_put(c, root->counted, jcv_bool(c, true));
     c->put_written = c->put_written || (c->wires && may_be_stored(c, root));
     root->written = true;
     root->n_writes++;
