@@ -107,6 +107,9 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
 }
 
 void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    bool data = PyUnicode_CompareWithASCIIString(name, "data") == 0 && v->kind == AV_TENSOR;
+    if (data && jcv_has_data(c, o, v)) /* `p.data -= g`: it was written, and is set to itself */
+        return;
     if (c->ctx->fn->kind == JCV_FUNC)
         jcv_refuse(c, "an attribute of a tensor is set inside a recursion");
     read_by_graph(c, o, "attributes");
@@ -115,7 +118,7 @@ void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_set_requires_grad(c, o, PyObject_IsTrue(jcv_const_object(c, v)) > 0);
         return;
     }
-    if (PyUnicode_CompareWithASCIIString(name, "data") == 0 && v->kind == AV_TENSOR) {
+    if (data) {
         jcv_set_data(c, o, v);
         return;
     }

@@ -151,6 +151,18 @@ void jcv_made_leaf(jcv *c, PyObject *proxy) {
     r->val = v;
 }
 
+/* Whose memory a tensor has, all of it and in the same layout. */
+static const jcv_rec *memory_of(jcv *c, const jcv_av *a) {
+    const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    while (r->parent && r->op == JN_OP(detach))
+        r = r->parent;
+    return r;
+}
+
+bool jcv_has_data(jcv *c, const jcv_av *x, const jcv_av *y) {
+    return memory_of(c, x) == memory_of(c, y);
+}
+
 void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y) {
     jcv_rec *r = changed(c, x, "data"), *of = jcv_rec_of(c, ((jpy_tensor *)y->py)->t);
     const jpy_tensor *t = (const jpy_tensor *)x->py;

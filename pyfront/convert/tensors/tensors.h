@@ -107,6 +107,8 @@ void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av 
 void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on);
 void jcv_detach_in_place(jcv *c, jcv_av *x);
 void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y);
+/* Whether `x.data = y` changes nothing, as y has the memory of x. */
+bool jcv_has_data(jcv *c, const jcv_av *x, const jcv_av *y);
 /* What an op has made is a leaf where the op was told so. */
 void jcv_made_leaf(jcv *c, PyObject *proxy);
 
