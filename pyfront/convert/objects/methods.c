@@ -415,11 +415,23 @@ static jcv_av *text_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return jcv_by_table(c, f, &all);
 }
 
-static bool all_constants(jcv *c, const jcv_args *a) {
+static bool all_constants(jcv *c, jcv_av *const *values, unsigned n) {
     bool all = true;
-    for (unsigned i = 0; i < a->n_pos && all; i++)
-        all = jcv_const_object(c, a->pos[i]) != NULL;
+    for (unsigned i = 0; i < n && all; i++)
+        all = jcv_const_object(c, values[i]) != NULL;
     return all;
+}
+
+/* All items are there before any is looked at, as in CPython. */
+static jcv_av *join(jcv *c, PyObject *between, jcv_av *of) {
+    unsigned n;
+    jcv_av **items = items_of(c, of, &n, "join()");
+    if (!all_constants(c, items, n))
+        return jcv_text_between(c, between, items, n);
+    PyObject *all = jcv_own(c, PyTuple_New((Py_ssize_t)n));
+    for (unsigned i = 0; i < n; i++)
+        PyTuple_SET_ITEM(all, i, Py_NewRef(jcv_const_object(c, items[i])));
+    return jcv_constant(c, jcv_own(c, PyUnicode_Join(between, all)));
 }
 
 PyObject *jcv_own_method(jcv *c, PyTypeObject *t, const char *name) {
@@ -494,8 +506,11 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     } else if (real && jpy_module_check(self->py)) {
         r = jcv_module_method(c, self, name, a);
     } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "format") && !a->n_kw &&
-               !all_constants(c, a)) {
+               !all_constants(c, a->pos, a->n_pos)) {
         r = jcv_text_by_template(c, self->py, false, true, a->pos, a->n_pos);
+    } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "join") && !a->n_kw &&
+               a->n_pos == 1) {
+        r = join(c, self->py, a->pos[0]);
     } else if (real && jcv_is_const(self)) {
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = jcv_call_real(c, m, a, name);

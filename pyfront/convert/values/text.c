@@ -81,6 +81,20 @@ jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b) {
     return both;
 }
 
+jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsigned n) {
+    jcv_av *all = new_text(c);
+    for (unsigned i = 0; i < n; i++) {
+        jcv_av *x = items[i], *both[2] = {jcv_constant(c, between), x};
+        if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
+            both[1] = one_piece(c, JPY_SAY_FORMAT, jcv_own(c, PyUnicode_New(0, 0)), &x, 1);
+        else if (!is_text(x))
+            jcv_refuse(c, "join() of %s", jcv_describe(x));
+        for (int k = i == 0; k < 2; k++)
+            all = jcv_text_join(c, all, both[k]);
+    }
+    return all;
+}
+
 jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec) {
     bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
     if (a->kind != AV_SCALAR && !(plain && jcv_text_varies(c, a)))
