@@ -30,7 +30,9 @@ enum {
     WARM_RUNS = 2,
     FIRST_RUNS = 2,  /* timed, one of each: enough where CPython's takes long, and far longer */
     FEW_RUNS = 4,    /* enough where the one is much faster */
-    TIMED_RUNS = 16, /* of both kinds together */
+    TIMED_RUNS = 16, /* of both kinds together ... */
+    NEAR_RUNS = 64,  /* ... and where the two are near, so that chance would decide */
+    IDLE_RUNS = 64,  /* of a skeleton, in which no tensor op ran: not timed */
     COLD_RUNS = 16,  /* in which something was converted, compared or compiled: not timed */
     FIRST_REST = 1000,
     MANY_IN_VAIN = 64,
@@ -51,6 +53,7 @@ static const double ALIKE = 1.25;
 /* What lasts so long is not made so many times as long by what else the machine does. */
 static const int64_t LONG_NS = 50000000;
 static const double FAR = 4;
+static const double NEAR = 1.1;
 
 /* jpy_py_clock; look 0: none is */
 static struct { int64_t eager, graph, look, conversion, shape, looks, conversions; } modelled;
@@ -92,12 +95,30 @@ static uint64_t others(const jpy_trial *t) {
     return conversions + jpy_shadows_begun + shapes;
 }
 
-static uint64_t ops_run(void) { return jn_ops_run.eager + jn_ops_run.graph; } /* this thread's */
+static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
+
+/* Ops of the graph for each of CPython's; 0: not known. */
+static double ratio_of(const jpy_trial *t) {
+    return t->most > 0 && alike(t->least, t->most) ? (t->least + t->most) / 2 : 0;
+}
+
+static _Thread_local double stood_for; /* ops of CPython's, by graphs that ran */
+
+void jpy_trial_ran(const jpy_trial *t, uint64_t ops) {
+    double ratio = ratio_of(t);
+    stood_for += ratio > 0 ? (double)ops / ratio : (double)ops;
+}
+
+/* This thread's.  Of skeletons all are counted as CPython's: which of their regions are graphs is
+ * not the same in all calls. */
+static uint64_t ops_run(const jpy_function *f, const jpy_trial *t) {
+    return jn_ops_run.eager + (t == &f->trial ? (uint64_t)stood_for : jn_ops_run.graph);
+}
 
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     if (!f->measure || t->state != (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN))
         return (jpy_timing){.others = others(t)};
-    return (jpy_timing){jpy_now(), ops_run(), others(t)};
+    return (jpy_timing){jpy_now(), ops_run(f, t), others(t)};
 }
 
 static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
@@ -116,8 +137,6 @@ static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
     p->ops += ops;
     p->calls++;
 }
-
-static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
 
 /* What a call of so many ops (`ratio` of which are one of CPython's) takes, between the smallest
  * and the largest ones that were met. */
@@ -145,11 +164,11 @@ static double share_between(const jpy_pace *graph, const jpy_pace *plain, double
 static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *plain) {
     if (!graph->ns || !plain->ns)
         return 0;
-    double ratio = t->most > 0 && alike(t->least, t->most) ? (t->least + t->most) / 2 : 0;
+    double ratio = ratio_of(t);
     double few = (double)plain->few * ratio, most = (double)plain->most * ratio;
-    bool by_time = alike((double)graph->few, few) || few <= 0;
+    bool by_time = ratio <= 0 || alike((double)graph->few, few);
     bool by_ops = !alike(fmin((double)graph->few, few), fmax((double)graph->most, most));
-    if (by_ops && alike((double)graph->most, most) && graph->few && few > 0) {
+    if (by_ops && alike((double)graph->most, most)) {
         double all = (double)graph->ops / ratio + (double)plain->ops;
         double mean = all / (graph->calls + plain->calls),
                range = (double)(plain->most - plain->few);
@@ -159,10 +178,12 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
         double p = (1 - large) * (double)plain->ns + large * plain->op_ns * (double)plain->most;
         return large < 1 ? g / p : graph->op_ns * ratio / plain->op_ns;
     }
-    if (!by_time && t->n >= TIMED_RUNS && graph->few && few > 0)
+    if (!by_time && t->n >= TIMED_RUNS)
         return share_between(graph, plain, ratio);
     return by_time ? (double)graph->ns / (double)plain->ns : 0;
 }
+
+static bool near(double share) { return share < NEAR && share > 1 / NEAR; }
 
 /* JPY_TRIAL_PAYS, JPY_TRIAL_SLOW; else the runs so far do not tell. */
 static int decide(const jpy_trial *t) {
@@ -170,7 +191,7 @@ static int decide(const jpy_trial *t) {
     double rounds = t->tracked ? share(t, &t->graph_round, &t->plain_round) : 0;
     /* of a round a call is a part only, and a gradient may make up for what the call loses */
     bool slow = calls > (rounds > 0 ? 1.05 : 1) || rounds > 1.02;
-    if (t->n >= TIMED_RUNS)
+    if (t->n >= (near(fmax(calls, rounds)) ? NEAR_RUNS : TIMED_RUNS))
         return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
     bool pays = !slow && calls > 0;
     if (t->n == FIRST_RUNS && pays && !t->tracked && calls < 1 / FAR && t->plain.ns >= LONG_NS)
@@ -194,7 +215,9 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) 
     }
     if (!start.ns)
         return false;
-    uint64_t ops = ops_run() - start.ops;
+    uint64_t ops = ops_run(f, t) - start.ops;
+    if (t == &f->trial && !ops && t->idle++ < IDLE_RUNS)
+        return false; /* it had returned early, or what it does has not begun yet */
     keep(graph ? &t->graph : &t->plain, jpy_now() - start.ns, ops);
     if (t->last.ns)
         keep(t->last_graph ? &t->graph_round : &t->plain_round, start.ns - t->last.ns, t->last_ops);

@@ -28,6 +28,8 @@ PyObject *jpy_py_clock(PyObject *module, PyObject *args);
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph);
 /* What a run that started at `start` says; true: the entry has just been found slow. */
 bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start);
+/* A graph has run so many ops, of a call that may be timed itself. */
+void jpy_trial_ran(const jpy_trial *t, uint64_t ops);
 /* To be timed again, after a rest. */
 void jpy_trial_anew(jpy_trial *t);
 /* Whether f may be converted once more: what that has cost stays below a share of its run time. */

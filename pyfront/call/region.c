@@ -181,6 +181,7 @@ static int dress(jpy_function *f, PyObject *function) {
     if (!skeleton)
         return -1;
     Py_XSETREF(f->skeleton, skeleton);
+    f->trial.least = f->trial.most = 1; /* ops are counted as CPython's (policy.c) */
     f->stale = false;
     return 0;
 }

@@ -39,7 +39,7 @@ typedef struct jpy_trial { /* policy.h */
     int state;
     bool last_graph;
     bool tracked; /* its gradients are part of what it costs */
-    unsigned n, cold;
+    unsigned n, cold, idle;
     int64_t first_ns;                  /* the call converted */
     jpy_pace graph, plain;             /* the timed ones, ... */
     jpy_pace graph_round, plain_round; /* ... from the start of such a call to that of the next */

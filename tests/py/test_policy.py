@@ -422,3 +422,58 @@ def test_what_grows_otherwise_than_the_number_of_ops(clock, graph, pays, seed):
     s = g.stats()
     assert (s["slow"] > 0 or s["resting"]) != pays, janus.explain(g)
     assert (s["graph"] >= 200) == pays, janus.explain(g)
+
+
+@pytest.mark.parametrize("graph, pays", [(97, True), (103, False), (50, True)])
+def test_where_both_are_near_more_calls_decide(clock, graph, pays):
+    def f(x, y):
+        for _ in range(12):
+            x = (x * y).tanh()
+        return x
+
+    g, x = janus.function(f, measure=True, regions=False, verify="never"), janus.ones(3)
+    clock(100, graph, 1)
+    for _ in range(200):
+        g(x, x)
+    s = g.stats()
+    assert bool(s["resting"]) != pays, janus.explain(g)
+    if pays:
+        assert 30 <= s["imperative"] <= 40 if graph > 90 else s["imperative"] < 12, s
+
+
+REST = "its regions of statements rest"
+
+
+def with_a_barrier(x, rounds):
+    time.perf_counter()
+    if not rounds:
+        return None
+    for _ in range(rounds):
+        x = (x * 1.01).tanh()
+    time.perf_counter()
+    return x + 1
+
+
+@pytest.mark.parametrize("idle", [0, 7, 30])
+def test_calls_without_ops_say_nothing_of_regions(clock, idle):
+    """A memory is filled before there is anything to learn from; looks at the clock are all that such a call costs."""
+    g, x = janus.function(with_a_barrier, measure=True), janus.ones(3)
+    clock(1000, 400, 10)
+    for _ in range(idle):
+        g(x, 0)
+    for k in range(80):
+        g(x, 0 if k % 3 == 1 else 12)
+    assert REST not in janus.explain(g)
+    s = g.stats()
+    assert s["ops_graph"] > s["ops_eager"] / 2, janus.explain(g)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_regions_are_compared_by_what_calls_have_to_do(clock, seed):
+    """One of the ways may meet smaller calls than the other, by chance."""
+    rng = random.Random(seed)
+    g, x = janus.function(with_a_barrier, measure=True), janus.ones(3)
+    clock(1000, 700, 1)
+    for k in range(200):
+        g(x, rng.choice([3, 20, 60]))
+    assert REST not in janus.explain(g), janus.explain(g)
