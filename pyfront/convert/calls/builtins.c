@@ -206,9 +206,15 @@ static jcv_av *b_hash(jcv *c, const jcv_args *a) {
 
 static jcv_av *known_text(jcv *c, PyObject *text) { return text ? jcv_py(c, text, NULL) : NULL; }
 
+/* NULL: of neither kind. */
+static jcv_av *text_or_items(jcv *c, jcv_av *a, int slot) {
+    jcv_av *known = known_text(c, jcv_text(c, a, slot));
+    return known || jcv_const_object(c, a) ? known : jcv_text_of_items(c, a);
+}
+
 static jcv_av *b_repr(jcv *c, const jcv_args *a) {
     arity(c, a, 1, 1, "repr()");
-    return known_text(c, jcv_text(c, a->pos[0], JCV_S_REPR));
+    return text_or_items(c, a->pos[0], JCV_S_REPR);
 }
 
 static jcv_av *b_format(jcv *c, const jcv_args *a) {
@@ -255,7 +261,7 @@ static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
     else if (t == (PyObject *)&PyUnicode_Type && a->n_pos == 1 && !a->n_kw)
         r = a->pos[0]->kind == AV_TEXT     ? a->pos[0]
             : a->pos[0]->kind == AV_SCALAR ? jcv_text_of(c, a->pos[0], NULL)
-                                           : known_text(c, jcv_text(c, a->pos[0], JCV_S_STR));
+                                           : text_or_items(c, a->pos[0], JCV_S_STR);
     else if (t == (PyObject *)&PyBool_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_bool));
     return r;

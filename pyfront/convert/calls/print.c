@@ -102,8 +102,9 @@ jcv_av *jcv_print(jcv *c, const jcv_args *a) {
         jcv_add(c, &s.values, to);
     }
     for (unsigned i = 0; i < a->n_pos; i++) {
-        if (a->pos[i]->kind == AV_TEXT)
-            jcv_text_pieces(c, a->pos[i], say, &s);
+        jcv_av *items = jcv_text_of_items(c, a->pos[i]);
+        if (items || a->pos[i]->kind == AV_TEXT)
+            jcv_text_pieces(c, items ? items : a->pos[i], say, &s);
         else
             say(c, &s, &(jpy_piece){JPY_SAY_STR, NULL, 1, true}, &a->pos[i]);
     }

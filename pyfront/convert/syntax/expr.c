@@ -247,10 +247,11 @@ static jcv_av *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
         PyObject *text = jcv_text(c, v, e->op == 's' ? JCV_S_STR : JCV_S_REPR);
         if (!text && o)
             text = jcv_own(c, e->op == 's' ? PyObject_Str(o) : PyObject_Repr(o));
-        if (!text)
+        jcv_av *items = text ? NULL : jcv_text_of_items(c, v);
+        if (!text && !items)
             jcv_refuse(c, "text made of %s", jcv_describe(v));
         o = text;
-        v = jcv_py(c, text, NULL);
+        v = items ? items : jcv_py(c, text, NULL);
     }
     if (e->b) {
         spec = jcv_const_object(c, jcv_eval(c, e->b));

@@ -13,6 +13,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 #include "pyfront/entry/entry.h"
 
 /* A piece with the values that it takes. */
@@ -95,8 +96,87 @@ jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsign
     return all;
 }
 
+/* What looks the same as str() and as repr(). */
+static bool is_plain_number(jcv *c, jcv_av *a) {
+    const PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, a) : NULL;
+    return a->kind == AV_SCALAR || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
+           (t && t == Py_TYPE(Py_None));
+}
+
+static void add_text(jcv *c, jcv_av *to, const char *text) {
+    PyObject *o = jcv_own(c, PyUnicode_FromString(text));
+    jcv_add(c, &to->words->pieces, ((piece){{JPY_SAY_TEXT, o, 0, false}, NULL}));
+}
+
+static bool add_repr(jcv *c, jcv_av *to, jcv_av *a) {
+    if (is_plain_number(c, a)) {
+        jcv_av *number = one_piece(c, JPY_SAY_FORMAT, jcv_own(c, PyUnicode_New(0, 0)), &a, 1);
+        jcv_add(c, &to->words->pieces, number->words->pieces.data[0]);
+        return true;
+    }
+    bool atom = a->kind == AV_PY &&
+                (a->py == Py_None || PyLong_CheckExact(a->py) || PyFloat_CheckExact(a->py) ||
+                 PyBool_Check(a->py) || PyUnicode_CheckExact(a->py) || PyBytes_CheckExact(a->py));
+    PyObject *o = atom ? jcv_const_object(c, a) : NULL;
+    if (o) {
+        PyObject *text = jcv_own(c, PyObject_Repr(o));
+        jcv_add(c, &to->words->pieces, ((piece){{JPY_SAY_TEXT, text, 0, false}, NULL}));
+        return true;
+    }
+    jcv_av *inner = jcv_text_of_items(c, a);
+    for (size_t i = 0; inner && i < inner->words->pieces.n; i++)
+        jcv_add(c, &to->words->pieces, inner->words->pieces.data[i]);
+    return inner != NULL;
+}
+
+static bool add_items(jcv *c, jcv_av *to, jcv_av *a, bool pairs) {
+    unsigned n, two;
+    jcv_av **items, **pair;
+    jcv_av *of = pairs ? jcv_call_method(c, a, "items", &(jcv_args){0}) : a;
+    if (!jcv_items(c, of, &items, &n))
+        return false;
+    for (unsigned i = 0; i < n; i++) {
+        if (i)
+            add_text(c, to, ", ");
+        pair = &items[i];
+        if (pairs && (!jcv_items(c, items[i], &pair, &two) || two != 2))
+            return false;
+        if (!add_repr(c, to, pair[0]))
+            return false;
+        if (!pairs)
+            continue;
+        add_text(c, to, ": ");
+        if (!add_repr(c, to, pair[1]))
+            return false;
+    }
+    if (n == 1 && !pairs && jcv_type_of(c, a) == &PyTuple_Type)
+        add_text(c, to, ",");
+    return true;
+}
+
+jcv_av *jcv_text_of_items(jcv *c, jcv_av *a) {
+    bool sequence =
+        (jcv_is_sequence(a) || a->kind == AV_LIST) && !(a->kind == AV_TUPLE && a->named);
+    if (!sequence && !jcv_is_dict(a))
+        return NULL;
+    const PyTypeObject *t = jcv_type_of(c, a);
+    bool tuple = t == &PyTuple_Type, dict = t == &PyDict_Type;
+    if (!tuple && !dict && t != &PyList_Type)
+        return NULL;
+    jcv_av *all = new_text(c);
+    jcv_go_inside(c);
+    add_text(c, all, tuple ? "(" : dict ? "{" : "[");
+    bool known = add_items(c, all, a, dict);
+    add_text(c, all, tuple ? ")" : dict ? "}" : "]");
+    c->inside--;
+    return known ? all : NULL;
+}
+
 jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec) {
     bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
+    jcv_av *items = plain ? jcv_text_of_items(c, a) : NULL;
+    if (items)
+        return items;
     if (a->kind != AV_SCALAR && !(plain && jcv_text_varies(c, a)))
         return NULL;
     PyObject *none = jcv_own(c, PyUnicode_New(0, 0));
@@ -139,16 +219,68 @@ static jcv_av *as_number(jcv *c, jcv_av *a) {
     return a->kind == AV_SCALAR || plain ? a : NULL;
 }
 
+/* The end of the next field at or behind s, for the next argument ("%5d", "{:.2f}"); NULL: there is
+ * none, or one that names its argument or takes several.  *out_bare: where it is "%s", "%r" or
+ * "{}", else NULL. */
+static const char *next_field(const char *s, bool percent, const char **out_bare) {
+    for (; *s; s++) {
+        const char *field = s;
+        if (percent ? *s != '%' : *s != '{' && *s != '}')
+            continue;
+        if (s[1] == *s) {
+            s++;
+            continue;
+        }
+        s += 1 + (percent       ? strspn(s + 1, "0123456789.+- #")
+                  : s[1] == ':' ? strcspn(s, "}") - 1
+                                : 0);
+        bool bare = s == field + 1 && (!percent || *s == 's' || *s == 'r');
+        *out_bare = bare ? field : NULL;
+        if (percent ? !*s || !strchr("diouxXeEfFgGcrs", *s)
+                    : *field != '{' || *s != '}' || memchr(field + 1, '{', (size_t)(s - field)))
+            return NULL;
+        return s + 1;
+    }
+    return NULL;
+}
+
+/* A template with the text of lists, tuples and dicts in it, field by field. */
+static jcv_av *by_fields(jcv *c, PyObject *template, bool percent, jcv_av *const *args,
+                         unsigned n) {
+    const char *s = PyUnicode_AsUTF8(template), *bare;
+    jpy_text_how how = percent ? JPY_SAY_PERCENT_TUPLE : JPY_SAY_CALL;
+    jcv_av *all = new_text(c);
+    if (!s)
+        jcv_refuse_py(c);
+    for (unsigned i = 0; i < n; i++) {
+        const char *end = next_field(s, percent, &bare);
+        bool items = args[i]->kind == AV_TEXT;
+        if (!end || (items && !bare))
+            return NULL;
+        PyObject *part = PyUnicode_FromStringAndSize(s, (items ? bare : end) - s);
+        all = jcv_text_join(c, all, one_piece(c, how, jcv_own(c, part), &args[i], !items));
+        all = items ? jcv_text_join(c, all, args[i]) : all;
+        s = end;
+    }
+    PyObject *rest = jcv_own(c, PyUnicode_FromString(s));
+    return next_field(s, percent, &bare) ? NULL
+                                         : jcv_text_join(c, all, one_piece(c, how, rest, NULL, 0));
+}
+
 jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
                              jcv_av *const *args, unsigned n) {
     jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
-    bool tensors = false;
+    bool tensors = false, items = false;
     for (unsigned i = 0; i < n; i++) {
         tensors = tensors || args[i]->kind == AV_TENSOR;
         v[i] = as_number(c, args[i]);
+        items = items || !v[i];
+        v[i] = v[i] ? v[i] : jcv_text_of_items(c, args[i]);
         if (!v[i])
             return NULL;
     }
+    if (items)
+        return tensors ? NULL : by_fields(c, template, percent, v, n);
     if (tensors && !numbers_only(template, percent))
         return NULL;
     jpy_text_how how = !percent ? JPY_SAY_CALL : tuple ? JPY_SAY_PERCENT_TUPLE : JPY_SAY_PERCENT;

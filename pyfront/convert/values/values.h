@@ -154,6 +154,8 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
 jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b);
 /* between.join(items), where not all of them are known */
 jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsigned n);
+/* str() and repr() of a list, tuple or dict of known length, exactly, of whatever is in it. */
+jcv_av *jcv_text_of_items(jcv *c, jcv_av *a);
 /* format(a, spec), a of any type; spec: str or NULL: a str, or text with a number of the graph. */
 jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec);
 /* The same of a value whose type is not made in Python; spec: kept by c, NULL: "". */
