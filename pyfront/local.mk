@@ -321,6 +321,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/verify/gradients.c \
 	pyfront/verify/match.c \
 	pyfront/verify/mutate.c \
+	pyfront/verify/nudge.c \
 	pyfront/verify/numbers.c \
 	pyfront/verify/numbers.h \
 	pyfront/verify/report.c \

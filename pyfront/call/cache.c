@@ -27,7 +27,11 @@
 enum {
     MAX_UNDECIDED = 8, /* then it is not used */
     DOUBTS = 4, /* hits in a row that have to agree after one that did before gave other floats */
-    STAY = 64   /* calls that keep the lock after one that another thread got in the way of */
+    FIRST_DOUBTS = 16, /* the same of one that never did, and until rounding explains them */
+    A_SUSPICION = 4,   /* of a shadow whose floats differ ... */
+    EXPLANATION = 2,   /* ... one that rounding explains takes off some, ... */
+    SUSPICIONS = 8,    /* ... and so many give up fast numerics */
+    STAY = 64 /* calls that keep the lock after one that another thread got in the way of */
 };
 
 uint64_t jpy_entry_runs(const jpy_entry *e) { return e->runs; }
@@ -50,20 +54,22 @@ int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) 
     bool later = e->later.now;
     e->later.now = false;
     if (v == JPY_AGREED) {
-        e->later.doubts -= e->later.doubts > 0;
+        bool explained = e->later.explained; /* else that others differed says as much as before */
+        if (explained)
+            f->suspected = f->suspected > EXPLANATION ? f->suspected - EXPLANATION : 1;
+        e->later.doubts -= explained ? e->later.doubts : e->later.doubts > 0;
         e->unverified = f->verify == JPY_VERIFY_ALWAYS || e->later.doubts;
         e->undecided = 0;
         e->runs++;
         jpy_later_agreed(e);
         return 4;
     }
-    if (v == JPY_SUSPECT && later && !f->exact) { /* rounding, if it is that of some values only */
-        e->later.doubts = DOUBTS;
+    f->suspected += v == JPY_SUSPECT ? A_SUSPICION : 0;
+    if (v == JPY_SUSPECT && !f->exact) {
+        e->later.doubts = later ? DOUBTS : FIRST_DOUBTS;
         e->unverified = true;
-        return 6;
+        return f->suspected < SUSPICIONS ? 6 : 7;
     }
-    if (v == JPY_SUSPECT && !f->exact)
-        return 7;
     e->wrong = v == JPY_DISPROVED;
     e->undecided += !raised;
     return v == JPY_DISPROVED || e->undecided > MAX_UNDECIDED ? 5 : 6;

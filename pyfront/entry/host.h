@@ -28,10 +28,12 @@ typedef struct jpy_host {
     bool anew;        /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
     const janus_host_ops *ops; /* ... else those that remember it */
-    bool plain;                /* nobody holds what is in `slots` but while others run */
-    uint64_t known;            /* jpy_guards.known of what is in `slots` */
-    bool stay;                 /* keeps the interpreter lock */
-    jn_wired *wired;           /* tensors that it has stored and that wait for a node; owned ... */
+    janus_status (*given)(struct jpy_shadow *s, janus_tensor *t, janus_tensor **out); /* what the
+                                  run gets in place of an input, borrowed; NULL: the input */
+    bool plain;      /* nobody holds what is in `slots` but while others run */
+    uint64_t known;  /* jpy_guards.known of what is in `slots` */
+    bool stay;       /* keeps the interpreter lock */
+    jn_wired *wired; /* tensors that it has stored and that wait for a node; owned ... */
     size_t n_wired;
     int64_t n_wires; /* ... and the last number of the run */
     jpy_away away;

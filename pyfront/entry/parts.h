@@ -151,6 +151,7 @@ typedef struct jpy_later {          /* comparing it once more: run/later.h */
     uint64_t instructions, invokes; /* of its run; the most of any */
     int64_t since;                  /* when one began */
     bool now;                       /* one that was due is under way */
+    bool explained;                 /* the last shadow agreed by what rounding moves: nudge.c */
     unsigned doubts;                /* hits to compare since other floats came of one */
 } jpy_later;
 

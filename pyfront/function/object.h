@@ -132,9 +132,11 @@ typedef struct jpy_function {
     jpy_timing timed_since;
     JN_VEC(jpy_entry *) entries;
     bool exact;
-    bool doubted;         /* it is so since a graph in "fast" numerics gave other numbers */
-    bool checkpoint;      /* activations are computed again by gradients */
-    bool convert_first;   /* before a call that is run imperatively, not after it */
+    bool doubted;       /* it is so since a graph in "fast" numerics gave other numbers */
+    unsigned suspected; /* by shadows whose floats differed, then never 0 again: then the graph of a
+                           shadow runs twice (verify/nudge.c) */
+    bool checkpoint;    /* activations are computed again by gradients */
+    bool convert_first; /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     bool looked, near;    /* whether its first call reaches the package was asked; it does */
     bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */

@@ -159,6 +159,9 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     uint64_t number = host->known;
     const uint8_t *known = number || !host->shadow ? known_inputs(e, &number) : NULL;
     janus_status st = bind(e, slots, known, args);
+    for (size_t i = 0; i < e->inputs.n && JN_UNLIKELY(host->given != NULL) && st == JANUS_OK; i++)
+        if (args[i].kind == JANUS_KIND_TENSOR)
+            st = host->given(host->shadow, args[i].t, &args[i].t);
     if (st == JANUS_OK && JN_UNLIKELY(jn_dev_in_use))
         st = choose_device(e, args, &options);
     if (st == JANUS_OK)

@@ -44,7 +44,9 @@ static janus_status length(void *ctx, janus_object o, int64_t *out) {
 static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host_value *out) {
     if (want == JANUS_KIND_TENSOR)
         JN_TRY(touched(ctx, o));
-    return jpy_host_ops.unbox(ctx, o, want, out);
+    JN_TRY(jpy_host_ops.unbox(ctx, o, want, out));
+    return want == JANUS_KIND_TENSOR ? jpy_shadow_nudge(((jpy_host *)ctx)->shadow, out->t, &out->t)
+                                     : JANUS_OK;
 }
 
 static janus_status born(void *ctx, janus_status st, const janus_object *o) {
@@ -117,6 +119,11 @@ static void compare(jpy_compared *x, PyObject *r, bool disturbed) {
     PyObject *type, *value, *tb;
     PyErr_Fetch(&type, &value, &tb);
     if (r) {
+        if (x->second) {
+            jpy_shadow *second = &x->second->s;
+            jpy_shadow_compare(second, x->second->m.result, r);
+            s->second = second->verdict == JPY_AGREED && !second->failed ? second : NULL;
+        }
         jpy_shadow_compare(s, x->m.result, r);
         const jn_rng_state *now = jpy_rng_default();
         if (s->verdict == JPY_AGREED && (now->seed != rng->seed || now->offset != rng->offset)) {
@@ -158,6 +165,8 @@ static void forget(jpy_compared *x) {
     jpy_entry *e = x->m.e;
     unsigned n_results = e->n_results + e->n_frames;
     PyObject *type, *value, *tb;
+    if (x->second)
+        forget(x->second);
     if (x->run)
         jn_run_free(x->run);
     PyErr_Fetch(&type, &value, &tb); /* CPython's; what is dropped may run code */
@@ -179,14 +188,30 @@ static void forget(jpy_compared *x) {
     PyErr_Restore(type, value, tb);
 }
 
-int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
-                     jpy_compared **out) {
+/* The run, up to its commit. */
+static int run_graph(jpy_compared *x) {
+    jpy_function *f = x->f;
+    jpy_entry *e = x->m.e;
+    if (!x->s.nudges)
+        return jpy_entry_run(f, e, x->slots, &x->host, &x->run, x->results, &x->rng.offset);
+    x->host.given = jpy_shadow_nudge;
+    if (jpy_entry_execute(f, e, x->slots, &x->host, &x->run, x->results, &x->rng.offset) ==
+        JANUS_OK)
+        return 0;
+    jpy_entry_drop_results(x->results, e->n_results + e->n_frames);
+    for (unsigned i = 0; i < e->n_results + e->n_frames; i++)
+        x->results[i].kind = JANUS_KIND_NONE;
+    return -1; /* nothing is learnt of it */
+}
+
+/* The graph's part, up to where CPython begins; nudged: the second one. */
+static int graph_begins(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                        bool nudged, jpy_compared **out) {
     size_t n = e->guards.srcs.n;
     jpy_compared *x = jn_calloc(1, sizeof *x);
     int rc = -1;
     if (!x)
         return rc;
-    jpy_later_begins(e);
     x->f = (jpy_function *)Py_NewRef((PyObject *)f);
     jpy_entry_hold(e);
     x->slots = jn_calloc(n + 1, sizeof *x->slots);
@@ -201,20 +226,21 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
     jpy_shadow_init(&x->s, e, f->exact && !f->doubted);
     x->s.doubted = f->exact;
     x->s.copy_all = e->copy_all;
+    x->s.nudges = nudged;
     if (x->slots)
         jpy_shadow_touch_slots(&x->s, x->slots);
     if (x->slots && x->results && !x->s.failed)
-        rc = jpy_entry_run(f, e, x->slots, &x->host, &x->run, x->results, &x->rng.offset);
+        rc = run_graph(x);
     if (rc == 0 && (jpy_region_nodes(f, e, call, x->slots, jpy_rng_default()->offset, x->results,
                                      &x->host, x->node) < 0 ||
                     !jpy_making_all(&x->m, x->run) || !fill_gradients(&x->m) ||
                     !jpy_shadow_write(&x->s, &x->m, x->run, &x->host))) {
         PyErr_Clear();
-        jpy_note(f, "discarded: %s", jpy_why_discarded(x->s.loud));
+        if (!nudged)
+            jpy_note(f, "discarded: %s", jpy_why_discarded(x->s.loud));
         rc = -1;
     }
     if (rc < 0) {
-        e->later.now = false;
         forget(x);
         return rc;
     }
@@ -224,7 +250,20 @@ int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObje
         x->results[i].kind = JANUS_KIND_NONE;
     jn_run_rest(x->run);
     *out = x;
-    plain_begins(x);
+    return 0;
+}
+
+int jpy_shadow_begin(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *const *slots,
+                     jpy_compared **out) {
+    jpy_later_begins(e);
+    int rc = graph_begins(f, e, call, slots, false, out);
+    if (rc < 0) {
+        e->later.now = false;
+        return rc;
+    }
+    if (f->suspected && !f->exact && graph_begins(f, e, call, slots, true, &(*out)->second) < 0)
+        (*out)->second = NULL;
+    plain_begins(*out);
     return 0;
 }
 
@@ -236,6 +275,7 @@ PyObject *jpy_shadow_end(jpy_compared *x, PyObject *outcome, bool known, jpy_ver
     else
         x->s.verdict = JPY_UNDECIDED;
     x->m.e->copy_all = x->s.copy_all;
+    x->m.e->later.explained = x->s.explained;
     *verdict = x->s.verdict;
     if (x->s.verdict == JPY_AGREED)
         jn_run_confirm(x->run);

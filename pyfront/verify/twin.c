@@ -59,6 +59,7 @@ void jpy_shadow_free(jpy_shadow *s) {
         Py_DECREF(s->histories.data[i].python);
     }
     jn_vec_free(&s->histories);
+    jpy_shadow_nudged_free(s);
     Py_CLEAR(s->difference);
     Py_CLEAR(s->out);
     Py_CLEAR(s->said);

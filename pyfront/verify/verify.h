@@ -9,7 +9,8 @@
  * stands in any case.
  *
  * Files: twin.c copies, write.c commits to copies, match.c compares, gradients.c what goes backward
- * from there, text.c what is printed, shadow.c runs the call, report.c says what differed;
+ * from there, text.c what is printed, nudge.c how far rounding moves all that, shadow.c runs the
+ * call, report.c says what differed;
  * call/check.c does all of it once by hand.
  */
 #ifndef JPY_VERIFY_H
@@ -101,6 +102,20 @@ typedef struct jpy_gradients_of { /* a result of both with a history; references
     PyObject *graph, *python;
 } jpy_gradients_of;
 
+typedef struct jpy_nudged { /* memory of the program's, and its copy that a second run is given */
+    jn_storage *of;         /* retained */
+    const jn_storage *copy; /* of `all` */
+    janus_tensor *all;      /* owned; one dim */
+    UT_hash_handle by_program, by_copy;
+} jpy_nudged;
+
+typedef struct jpy_moved { /* what a second run gave */
+    const void *of;        /* where CPython gave this: memory, a tensor, a float */
+    janus_tensor *t;       /* retained; NULL: it is a float */
+    double value;
+    UT_hash_handle hh;
+} jpy_moved;
+
 typedef struct jpy_shadow {
     jpy_entry *e;
     jn_arena arena;
@@ -112,12 +127,18 @@ typedef struct jpy_shadow {
     jpy_storage_pair *storage_pairs, *storage_pairs_back;
     JN_VEC(jpy_todo) todo;
     JN_VEC(jpy_gradients_of) histories;
-    bool exact;    /* floats must have equal bits */
-    bool doubted;  /* the graph computes as CPython does: rounding explains no difference */
-    bool copy_all; /* memory is copied whether the graph writes it or not */
-    size_t copied; /* bytes */
-    bool failed;   /* out of memory: nothing can be said */
-    bool loud;     /* what is replaced has a finalizer */
+    bool exact;   /* floats must have equal bits */
+    bool doubted; /* the graph computes as CPython does: rounding explains no difference */
+    bool nudges;  /* it is the second run, on inputs that are not quite the program's */
+    jpy_nudged *nudged, *nudged_back;
+    JN_VEC(janus_tensor *) nudged_views; /* owned */
+    jpy_moved *moved;
+    bool explained;                  /* something is equal but for what rounding moves */
+    const struct jpy_shadow *second; /* what that gave, borrowed; NULL: there was none */
+    bool copy_all;                   /* memory is copied whether the graph writes it or not */
+    size_t copied;                   /* bytes */
+    bool failed;                     /* out of memory: nothing can be said */
+    bool loud;                       /* what is replaced has a finalizer */
     jpy_verdict verdict;
     PyObject *difference; /* str: the first one, or NULL */
     PyObject *out;        /* sys.stdout when CPython began, or NULL */
@@ -165,6 +186,22 @@ bool jpy_shadow_add_born(jpy_shadow *s, PyObject *o);
 /* Compares the two results and all twins; sets s->verdict and s->difference. */
 void jpy_shadow_compare(jpy_shadow *s, PyObject *graph, PyObject *python);
 
+/* ---- nudge.c -----------------------------------------------------------------------------------
+ */
+
+/* What a run is given in place of the tensor, borrowed: in a second run one whose floats are the
+ * next ones, else itself. */
+janus_status jpy_shadow_nudge(jpy_shadow *s, janus_tensor *t, janus_tensor **out);
+/* The memory of the program's that it stands for, or itself. */
+const jn_storage *jpy_shadow_unnudged(const jpy_shadow *s, const jn_storage *st);
+/* The second run gave this where CPython gave `of`. */
+void jpy_shadow_moved(jpy_shadow *s, const void *of, janus_tensor *t);
+void jpy_shadow_moved_float(jpy_shadow *s, const void *of, double value);
+/* Whether p and a, CPython's, are no further apart than rounding moves p. */
+bool jpy_shadow_explains(jpy_shadow *s, const void *of, janus_tensor *p, janus_tensor *a);
+bool jpy_shadow_explains_float(jpy_shadow *s, const void *of, double p, double a);
+void jpy_shadow_nudged_free(jpy_shadow *s);
+
 /* ---- gradients.c -------------------------------------------------------------------------------
  */
 
@@ -191,7 +228,8 @@ extern _Thread_local uint64_t jpy_shadows_begun; /* in this thread, so far */
 
 /* A call that both compute, between CPython's beginning and its end. */
 typedef struct jpy_compared {
-    jpy_function *f; /* owned */
+    jpy_function *f;             /* owned */
+    struct jpy_compared *second; /* the graph's part once more, nudged; owned, NULL: none */
     jpy_shadow s;
     jpy_making m; /* m.e: an owned reference */
     jpy_host host;

@@ -54,7 +54,7 @@ static bool is_whole(const jpy_shadow *s, const jpy_twin_storage *st, const janu
 /* target[...] = value, in the copy of its memory. */
 static int store(jpy_shadow *s, const jpy_write *x) {
     janus_tensor *target = x->target, *value = x->value;
-    jpy_twin_storage *st = jpy_shadow_storage(s, target->storage);
+    jpy_twin_storage *st = jpy_shadow_storage(s, jpy_shadow_unnudged(s, target->storage));
     if (!st)
         return jn_tensor_copy(target, value) == JANUS_OK ? 0 : -1;
     if (x->only && is_whole(s, st, target, value)) {
