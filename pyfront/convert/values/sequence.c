@@ -81,6 +81,38 @@ static bool may_be_live(jcv *c, jcv_av *o) {
     return live;
 }
 
+enum { MAX_LENGTH = 16 };
+
+static const char as_long[] = "a list is as long as its slice";
+
+/* A bound of a slice that is known, and near an end: *out, 0 where it is not given. */
+static bool near_bound(const jcv_av *a, long *out) {
+    int overflow = 0;
+    bool given = a->kind == AV_PY && PyLong_CheckExact(a->py);
+    *out = given ? PyLong_AsLongAndOverflow(a->py, &overflow) : 0;
+    return !overflow && *out <= MAX_LENGTH && *out >= -MAX_LENGTH &&
+           (given || (a->kind == AV_PY && a->py == Py_None));
+}
+
+/* The first or the last items of a list that may be written behind this: a list of its own, taken
+ * now.  NULL: how many items those are depends on the list's length. */
+static jcv_av *known_part(jcv *c, jcv_av *list, jcv_av *const *bounds) {
+    long from, to;
+    if (!near_bound(bounds[0], &from) || !near_bound(bounds[1], &to))
+        return NULL;
+    bool open = bounds[1]->py == Py_None;
+    bool first = from >= 0 && to >= from && !open, last = from < 0 && (open || to < 0);
+    long n = to > from ? to - from : 0, far = first ? to : -from;
+    if (!first && !last)
+        return NULL;
+    jcv_val *in[2] = {jcv_host_len(c, list), int_const(c, far)};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], as_long);
+    jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
+    for (long i = 0; i < n; i++)
+        items[i] = jcv_host_item(c, list, int_const(c, from + i));
+    return jcv_list(c, items, (unsigned)n);
+}
+
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool rows = jcv_is_stacked(base), list = rows || base->kind == AV_HOST;
@@ -92,7 +124,11 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
         jcv_refuse(c, "a slice of %s with computed bounds", jcv_describe(o));
     base = rows ? base : jcv_to_host(c, base);
     PyTypeObject *t = jcv_type_of(c, base);
-    if ((t != &PyList_Type && t != &PyTuple_Type) || !list || (!rows && may_be_live(c, base)))
+    bool live = !rows && may_be_live(c, base);
+    jcv_av *part = live && o == base && t == &PyList_Type ? known_part(c, base, bounds) : NULL;
+    if (part)
+        return part;
+    if ((t != &PyList_Type && t != &PyTuple_Type) || live)
         jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
     jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
@@ -258,8 +294,6 @@ static void assert_count(jcv *c, jcv_av *a, Py_ssize_t n) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a list has the length seen");
 }
 
-enum { MAX_LENGTH = 16 };
-
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     if (a->kind == AV_SEQ && a->site)
         jcv_peel_loop(c, a->site);
@@ -303,7 +337,7 @@ jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds) {
     if (!list || !first || !one || n < 0 || n > MAX_LENGTH)
         return NULL;
     jcv_val *in[2] = {jcv_seq_count(c, a), int_const(c, n)};
-    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a list is as long as its slice");
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], as_long);
     jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
     for (long i = 0; i < n; i++)
         items[i] = jcv_seq_item(c, a, int_const(c, i));
