@@ -19,6 +19,7 @@ enum {
     F(NR) = NV * LANES,
     F(KC) = 256,                     /* depth of a packed panel */
     F(DOT_ROWS) = 8,                 /* up to here rows of A meet a transposed B by dot products */
+    F(DOT_THIN) = 5,                 /* the same where k does not fill a vector */
     F(DOT_DEPTH) = 4096 / sizeof(T), /* of the rows that stay in L1 meanwhile */
     F(DOT_PACKED) = JN_GEMM_PACK / 4096,
     F(DOT_SHORT) = 4 * LANES, /* up to here most of a dot product is the sum of a vector */
@@ -318,17 +319,12 @@ static void F(transposed)(int64_t m, int64_t n, int64_t k, const T *a, int64_t a
     }
 }
 
-/* panel[p][j] = B[p][j] for j < w, zero up to NR. */
+/* panel[p][j] = B[p][j] for j < w <= NR; nobody reads what is beyond. */
 static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_col, T *panel) {
     if (b_col == 1) {
-        for (int64_t p = 0; p < k; p++) {
-            T *to = panel + p * F(NR);
-            const T *from = b + p * b_row;
+        for (int64_t p = 0; p < k; p++)
             for (int64_t j = 0; j < w; j++)
-                to[j] = from[j];
-            for (int64_t j = w; j < F(NR); j++)
-                to[j] = 0;
-        }
+                panel[p * F(NR) + j] = b[p * b_row + j];
         return;
     }
     /* Blocks of a cache line by a cache line. */
@@ -341,9 +337,6 @@ static void F(pack)(int64_t k, int64_t w, const T *b, int64_t b_row, int64_t b_c
         for (; j < w; j++)
             for (int64_t p = p0; p < p1; p++)
                 panel[p * F(NR) + j] = b[p * b_row + j * b_col];
-        for (int64_t p = p0; p < p1 && w < F(NR); p++)
-            for (j = w; j < F(NR); j++)
-                panel[p * F(NR) + j] = 0;
     }
 }
 
@@ -381,8 +374,6 @@ static void F(pack_wide)(int64_t k, int64_t w, const T *b, int64_t b_row, T *pan
             UNROLL for (int v = 0; v < NV; v++) STORE(to + v * LANES, LOAD(b + j + v * LANES));
         for (int64_t j = whole; j < w; j++)
             to[j - whole] = b[j];
-        for (int64_t j = w; j < whole + F(NR) && whole < w; j++)
-            to[j - whole] = 0;
     }
 }
 
@@ -442,6 +433,10 @@ static void F(packed)(const jn_gemm_args *g, const T *from, int64_t from_row) {
      p > 0 ? c + j : AT(from, j), p > 0 ? g->ldc : from_row);
 }
 
+/* Sums that do not fill a vector: packing B costs less than adding up lanes for so many rows.  Not
+ * a matter of n: a column has the bits that it has among others. */
+static bool F(is_thin)(int64_t m, int64_t k) { return k < LANES && m > F(DOT_THIN); }
+
 static void F(gemm)(const jn_gemm_args *g) {
     const T *a = g->a, *b = g->b;
     T *c = g->c;
@@ -475,7 +470,7 @@ static void F(gemm)(const jn_gemm_args *g) {
         return;
     }
     if (g->b_row == 1 && g->a_col == 1 &&
-        (m <= F(DOT_ROWS) || (m <= JN_GEMM_DOT_ROWS && k >= F(DOT_LONG)))) {
+        ((m <= F(DOT_ROWS) && !F(is_thin)(m, k)) || (m <= JN_GEMM_DOT_ROWS && k >= F(DOT_LONG)))) {
 #ifdef SUM_ORDER
         if (g->turned && k <= F(DOT_SHORT)) {
             F(turned)(g, from, from_row);

@@ -41,14 +41,16 @@ static bool is_dots(const jn_gemm_args *g) {
  * alone costs as much. */
 static bool passes_by(const jn_gemm_args *g, bool *packs) {
     enum { BYTES = 4 << 20, STEP = 16 << 10, WIDE_BYTES = 1 << 20, WIDE_ROWS = 256, PACKED = 40 };
-    enum { SMALL = 4096, THIN = 16, TILE_ROWS = 6 };
+    enum { SMALL = 4096, THIN = 16, TILE_ROWS = 6, DIRECT_ROWS = 24, NEAR = 1 << 15 };
     int64_t b = g->k * g->n * (int64_t)sizeof(float);
     *packs = false;
     if (g->b_col == 1) {
         *packs = g->m <= WIDE_ROWS && g->a_col == 1 && b >= WIDE_BYTES && g->k >= 128 &&
                  g->b_row >= STEP / (int64_t)sizeof(float);
         return *packs ||
-               (g->a_col == 1 && (g->m <= TILE_ROWS || g->k <= THIN || g->k * g->n <= SMALL));
+               (g->a_col == 1 && (g->m <= TILE_ROWS || g->k <= THIN || g->k * g->n <= SMALL ||
+                                  ((g->m < DIRECT_ROWS || g->n <= jn_isa.panel) &&
+                                   g->k * g->n <= NEAR))); /* read as it lies, from L2 */
     }
     if (g->b_row != 1 || g->a_col != 1 || g->m > JN_GEMM_DOT_ROWS)
         return false;
