@@ -11,8 +11,8 @@
  * a vector for each LANES of k.
  */
 
-/* Sums of a tile, for which registers have room. */
-enum { F(TURN_SUMS) = 4 };
+/* Sums of a tile: registers have room for those of three lanes. */
+enum { F(TURN_SUMS) = 8 };
 
 /* Sums of one lane, for rows of A and blocks of columns; a and b are those of the lane. */
 JN_INLINE void F(lane)(const int rows, const int blocks, const int vectors, const T *a,
@@ -77,7 +77,8 @@ typedef void (*F(turned_fn))(const T *a, int64_t a_row, const T *b, T *c, int64_
 #define TURNED_OF(vectors)                                                                         \
     TURNED(1, 1, vectors)                                                                          \
     TURNED(1, 2, vectors)                                                                          \
-    TURNED(1, 4, vectors) TURNED(2, 1, vectors) TURNED(2, 2, vectors) TURNED(4, 1, vectors)
+    TURNED(1, 4, vectors)                                                                          \
+    TURNED(2, 1, vectors) TURNED(2, 2, vectors) TURNED(4, 1, vectors) TURNED(4, 2, vectors)
 TURNED_OF(1)
 TURNED_OF(2)
 TURNED_OF(3)
@@ -86,7 +87,7 @@ TURNED_OF(4)
     {                                                                                              \
         {F(turned_1_1_##v), F(turned_1_2_##v), F(turned_1_4_##v)},                                 \
             {F(turned_2_1_##v), F(turned_2_2_##v), NULL}, {                                        \
-            F(turned_4_1_##v), NULL, NULL                                                          \
+            F(turned_4_1_##v), F(turned_4_2_##v), NULL                                             \
         }                                                                                          \
     }
 /* By vectors of k; rows of 1, 2 and 4; blocks of 1, 2 and 4. */
@@ -104,13 +105,12 @@ static void F(turned)(const jn_gemm_args *g, const T *from, int64_t from_row) {
         const T *b = g->turned;
         for (int64_t j = 0, blocks; j < g->n; j += blocks * LANES, b += blocks * LANES * g->k) {
             int64_t left = (g->n - j + LANES - 1) / LANES, rest = (g->n - j) % LANES;
-            int wide = left >= 4 && tall == 0 ? 2 : left >= 2, high = wide && tall ? 1 : tall;
+            int wide = left >= 4 && tall == 0 ? 2 : left >= 2;
             blocks = 1 << wide;
             MASK mask = MAKE_MASK(rest && blocks == left ? rest : LANES);
-            for (int64_t r = i; r < i + rows; r += 1 << high)
-                tiles[high][wide]((const T *)g->a + r * g->a_row, g->a_row, b,
-                                  (T *)g->c + r * g->ldc + j, g->ldc, AT(from, r * from_row + j),
-                                  from_row, mask);
+            tiles[tall][wide]((const T *)g->a + i * g->a_row, g->a_row, b,
+                              (T *)g->c + i * g->ldc + j, g->ldc, AT(from, i * from_row + j),
+                              from_row, mask);
         }
     }
 }
