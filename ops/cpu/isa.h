@@ -131,6 +131,8 @@ typedef struct jn_isa_table {
      * index NULL: only the largest. */
     void (*max_2x2)(const float *plane, int64_t w, int64_t rows, int64_t n, float *y,
                     int64_t *index);
+    /* Rows of `bytes` one behind the other, from where they lie `step` bytes apart. */
+    void (*copy_rows)(char *to, const char *from, int64_t rows, int64_t bytes, int64_t step);
     /* Words of `blocks` counters from {counter, high} on: see ops/rng.h. */
     void (*philox)(uint64_t seed, uint64_t counter, uint64_t high, uint32_t *out, int64_t blocks);
     /* n numbers of their words (hi, and lo where the type is f64; n rounded up to whole counters);

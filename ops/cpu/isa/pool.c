@@ -7,6 +7,8 @@
  * and vectorises; windows of 2 x 2, the usual ones, are done in one pass.  The order of the taps is
  * that of the scan: the first of equal elements wins, of NaNs the last.
  */
+#include <string.h>
+
 #include "ops/cpu/isa.h"
 
 #ifdef __AVX2__
@@ -172,6 +174,39 @@ max_of_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t
         max_2x2_float(x + 2 * i * w, w, 2 * i * w, 2, n, y + i * n, index ? index + i * n : NULL);
 }
 
+/* A row in pieces, of which the last may overlap the one before; of short rows a call of memcpy
+ * would cost more than the copy.  `whole`: pieces of a row that is nothing else, if not 0. */
+static inline __attribute__((always_inline)) void copy_pieces(char *to, const char *from,
+                                                              int64_t rows, int64_t bytes,
+                                                              int64_t step, const int piece,
+                                                              const int whole) {
+    for (int64_t i = 0; i < rows; i++, to += bytes, from += step) {
+        for (int p = 0; p < whole; p++)
+            memcpy(to + p * piece, from + p * piece, (size_t)piece);
+        for (int64_t at = 0; whole == 0 && at + piece <= bytes; at += piece)
+            memcpy(to + at, from + at, (size_t)piece);
+        if (whole == 0)
+            memcpy(to + bytes - piece, from + bytes - piece, (size_t)piece);
+    }
+}
+
+static void copy_rows(char *to, const char *from, int64_t rows, int64_t bytes, int64_t step) {
+    enum { LONG = 512 };
+    if (bytes == 32)
+        copy_pieces(to, from, rows, 32, step, 32, 1);
+    else if (bytes == 64)
+        copy_pieces(to, from, rows, 64, step, 32, 2);
+    else if (bytes == 128)
+        copy_pieces(to, from, rows, 128, step, 32, 4);
+    else if (bytes > 32 && bytes <= LONG)
+        copy_pieces(to, from, rows, bytes, step, 32, 0);
+    else if (bytes >= 8 && bytes < 32)
+        copy_pieces(to, from, rows, bytes, step, 8, 0);
+    else
+        for (int64_t i = 0; i < rows; i++, to += bytes, from += step)
+            memcpy(to, from, (size_t)bytes);
+}
+
 static void max_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t *index) {
     if (index)
         max_of_2x2(x, w, rows, n, y, index);
@@ -180,7 +215,7 @@ static void max_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y
 }
 
 void JN_ISA_FN(jn_isa_fill_pool)(jn_isa_table *t) {
-    t->max_2x2 = max_2x2;
+    t->copy_rows = copy_rows, t->max_2x2 = max_2x2;
     t->max_row[0] = max_row_float;
     t->max_row[1] = max_row_double;
     t->mean_row[0] = mean_row_float;

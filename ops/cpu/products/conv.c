@@ -167,8 +167,39 @@ static span columns_of(const conv *c, const span *few, int64_t s) {
 PATCHES(float)
 PATCHES(double)
 
+/* A channel with its padding around it, in which each tap is a plane. */
+typedef struct framed {
+    _Alignas(64) char plane[8 << 10];
+} framed;
+
+static size_t framed_bytes(const conv *c) {
+    return (size_t)((c->h + 2 * c->ph) * (c->w + 2 * c->pw)) * c->size;
+}
+
+static bool has_frame(const conv *c) {
+    return c->sh == 1 && c->sw == 1 && c->kh * c->kw > 1 && framed_bytes(c) <= sizeof(framed);
+}
+
+static void framed_patches(const conv *c, const char *x, char *to) {
+    framed f;
+    size_t row = (size_t)c->w * c->size, line = (size_t)(c->w + 2 * c->pw) * c->size;
+    size_t wide = (size_t)c->ow * c->size, column = (size_t)c->dw * c->size;
+    char *inside = f.plane + (size_t)c->ph * line + (size_t)c->pw * c->size;
+    memset(f.plane, 0, framed_bytes(c));
+    for (int64_t p = 0; p < c->cg; p++) {
+        for (int64_t i = 0; i < c->h; i++, x += row)
+            memcpy(inside + (size_t)i * line, x, row);
+        for (int64_t r = 0; r < c->kh; r++)
+            for (int64_t s = 0; s < c->kw; s++, to += (size_t)c->oh * wide)
+                jn_isa.copy_rows(to, f.plane + (size_t)(r * c->dh) * line + (size_t)s * column,
+                                 c->oh, (int64_t)wide, (int64_t)line);
+    }
+}
+
 static void make_patches(const conv *c, const char *x, char *to) {
-    if (c->dtype == JANUS_F32)
+    if (has_frame(c))
+        framed_patches(c, x, to);
+    else if (c->dtype == JANUS_F32)
         patches_float(c, (const float *)x, (float *)to);
     else
         patches_double(c, (const double *)x, (double *)to);
