@@ -107,6 +107,7 @@ noinst_HEADERS += \
 	ops/cpu/isa/gemm_body.h \
 	ops/cpu/isa/rows.h \
 	ops/cpu/isa/sums.h \
+	ops/cpu/isa/few_rows.h \
 	ops/cpu/isa/turned_body.h \
 	ops/cpu/select/select.h \
 	ops/cpu/simd.h \

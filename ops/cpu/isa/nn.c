@@ -181,9 +181,18 @@ PLANES(double, f64)
             for (int64_t c = 0; c < n; c++)                                                        \
                 *y++ = col[c][r];                                                                  \
     }                                                                                              \
+    /* Sums of halves, of halves of those, and so on; t is used up. */                             \
+    JN_INLINE void tree_##sfx(T(*t)[JN_ABREAST], int64_t n, T *s) {                                \
+        for (int64_t half = n > JN_FEW / 2 ? JN_FEW / 2 : JN_FEW / 4; half > 0; half /= 2)         \
+            for (int64_t c = 0; c < half && c + half < n; c++)                                     \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    t[c][r] += t[c + half][r];                                                     \
+        for (int r = 0; r < JN_ABREAST; r++)                                                       \
+            s[r] = t[0][r];                                                                        \
+    }                                                                                              \
     /* One row, for so few rows that most of those abreast would be none.  The same bits. */       \
     JN_INLINE void alone_##sfx(const T *x, int64_t n, T *lse, T *y) {                              \
-        T e[JN_FEW], m = x[0], s = 0;                                                              \
+        T e[JN_FEW], t[JN_FEW], m = x[0], s;                                                       \
         for (int c = 0; c < JN_FEW; c++)                                                           \
             e[c] = 0;                                                                              \
         for (int64_t c = 0; c < n; c++) {                                                          \
@@ -192,8 +201,12 @@ PLANES(double, f64)
         }                                                                                          \
         for (int c = 0; c < JN_FEW; c++)                                                           \
             e[c] = EXP(e[c] - m);                                                                  \
-        for (int64_t c = 0; c < n; c++)                                                            \
-            s += e[c];                                                                             \
+        for (int c = 0; c < JN_FEW; c++)                                                           \
+            t[c] = c < n ? e[c] : 0;                                                               \
+        for (int half = JN_FEW / 2; half > 0; half /= 2)                                           \
+            for (int c = 0; c < half; c++)                                                         \
+                t[c] += t[c + half];                                                               \
+        s = t[0];                                                                                  \
         if (!y) {                                                                                  \
             *lse = m - m == 0 ? LOG(s) + m : m;                                                    \
             return;                                                                                \
@@ -204,7 +217,8 @@ PLANES(double, f64)
     }                                                                                              \
     static void few_##sfx(const void *px, int64_t rows, int64_t n, void *plse, void *py) {         \
         const T *x = px;                                                                           \
-        T *lse = plse, *y = py, col[JN_FEW][JN_ABREAST], m[JN_ABREAST], s[JN_ABREAST];             \
+        T *lse = plse, *y = py, m[JN_ABREAST], s[JN_ABREAST];                                      \
+        T col[JN_FEW][JN_ABREAST], t[JN_FEW][JN_ABREAST];                                          \
         for (int64_t at = 0; at < rows; at += JN_ABREAST, x += n * JN_ABREAST) {                   \
             int64_t w = rows - at < JN_ABREAST ? rows - at : JN_ABREAST;                           \
             if (w < JN_ALONE) {                                                                    \
@@ -214,18 +228,15 @@ PLANES(double, f64)
                 return;                                                                            \
             }                                                                                      \
             columns_##sfx(x, w, n, col);                                                           \
-            for (int r = 0; r < JN_ABREAST; r++) {                                                 \
+            for (int r = 0; r < JN_ABREAST; r++)                                                   \
                 m[r] = col[0][r];                                                                  \
-                s[r] = 0;                                                                          \
-            }                                                                                      \
             for (int64_t c = 1; c < n; c++)                                                        \
                 for (int r = 0; r < JN_ABREAST; r++)                                               \
                     m[r] = JN_STEP_MAX(m[r], col[c][r]);                                           \
             for (int64_t c = 0; c < n; c++)                                                        \
-                for (int r = 0; r < JN_ABREAST; r++) {                                             \
-                    col[c][r] = EXP(col[c][r] - m[r]);                                             \
-                    s[r] += col[c][r];                                                             \
-                }                                                                                  \
+                for (int r = 0; r < JN_ABREAST; r++)                                               \
+                    t[c][r] = col[c][r] = EXP(col[c][r] - m[r]);                                   \
+            tree_##sfx(t, n, s);                                                                   \
             if (y) {                                                                               \
                 for (int r = 0; r < JN_ABREAST; r++)                                               \
                     s[r] = 1 / s[r];                                                               \
@@ -270,6 +281,7 @@ PLANES(double, f64)
     }
 FEW(float, f32, jn_exp_f, jn_log_f)
 FEW(double, f64, jn_exp_d, jn_log_d)
+#include "ops/cpu/isa/few_rows.h"
 
 #define PAIR(name, T, SETUP, EXPR)                                                                 \
     static void name(const void *px, const void *pt, void *py, int64_t n, double beta) {           \
@@ -304,4 +316,7 @@ PAIR(smooth_l1_f64, double, , jn_abs_d(d) < beta ? 0.5 * d * d / beta : jn_abs_d
 void JN_ISA_FN(jn_isa_fill_nn)(jn_isa_table *t) {
     SET(JANUS_F32, f32);
     SET(JANUS_F64, f64);
+#ifdef __AVX512F__
+    t->few_classes[JANUS_F32] = few_rows_f32;
+#endif
 }
