@@ -106,10 +106,18 @@ janus_status jn_grad_index_add(jn_grad *r) {
     BEGIN;
     if (JN_WANT(g, 0))
         jn_g_set(g, 0, dy);
-    if (JN_WANT(g, 2))
-        jn_g_set(
-            g, 2,
-            jn_g_op2(g, JN_OP(index_select), dy, IN(1), JN_ATTRS(index_select, .axis = a->axis)));
+    if (!JN_WANT(g, 2))
+        return g->st;
+    /* Where nothing is added index_add looks at no index, so neither may its gradient. */
+    jn_gtype src;
+    bool nothing = false;
+    jn_g_type(g, IN(2), &src);
+    for (int i = 0; i < src.t.rank; i++)
+        nothing = nothing || src.dims[i] == 0;
+    jn_g_set(g, 2,
+             nothing ? jn_g_zeros_like(g, IN(2))
+                     : jn_g_op2(g, JN_OP(index_select), dy, IN(1),
+                                JN_ATTRS(index_select, .axis = a->axis)));
     return g->st;
 }
 
