@@ -137,3 +137,21 @@ def test_as_graphs(call):
             results.append([y.tolist()] + [None if t.grad is None else t.grad.tolist() for t in (a, b)])
         assert all(x == y or near(x, y, 1e-4) for x, y in zip(*results))
     assert g.stats()["graph"] > 0, str(janus.explain(g))
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("corners", [False, True])
+def test_the_nearest_place_has_no_slope(padding, corners):
+    """A grid that requires grad gets zeros, eager and as a graph, and the image what was taken of it."""
+    def gradients(image, grid):
+        image, grid = image.detach().requires_grad_(), grid.detach().requires_grad_()
+        F.grid_sample(image, grid, "nearest", padding, corners).sum().backward()
+        return image.grad, grid.grad
+
+    image, grid = drawn(2, 3, 4, 5), drawn(2, 3, 2, 2, pace=0.7) * 1.2
+    taken = F.grid_sample(janus.ones(2, 3, 4, 5), grid, "nearest", padding, corners)
+    for function in gradients, janus.function(gradients, verify="always"):
+        for _ in range(3):
+            of_image, of_grid = function(image, grid)
+            assert of_grid.tolist() == janus.zeros(2, 3, 2, 2).tolist()
+            assert near(float(of_image.sum()), float(taken.sum()))

@@ -3,6 +3,7 @@
 import math
 
 from .. import _C
+from .._between import _only_reached
 from .._places import scatter_reduce
 from .._statistics import searchsorted
 from ._spatial import _ints, pad
@@ -90,7 +91,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         place = row.clamp(0, high - 1).long() * wide + column.clamp(0, wide - 1).long()
         return flat.gather(2, place.expand(n, c, h * w)).masked_fill(inside.logical_not(), 0.0)
     if mode == "nearest":
-        return at(x.round(), y.round()).reshape(n, c, h, w)
+        return _only_reached(at(x.round(), y.round()), x + y).reshape(n, c, h, w)
     left, top = x.detach().floor(), y.detach().floor()
     right, down = x - left, y - top
     found = (at(left, top) * (1 - right) + at(left + 1, top) * right) * (1 - down) + \
