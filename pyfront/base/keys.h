@@ -20,6 +20,10 @@ static inline PyObject *jpy_key_value(PyObject *dict, PyObject *key) {
  * and finds and writes them as dict does; or an OrderedDict, which keeps their order apart. */
 bool jpy_type_has_pairs(PyTypeObject *t);
 static inline bool jpy_has_pairs(PyObject *o) { return jpy_type_has_pairs(Py_TYPE(o)); }
+/* The same, and the order of the pairs is the dict's: no OrderedDict. */
+static inline bool jpy_type_has_pairs_alone(PyTypeObject *t) {
+    return jpy_type_has_pairs(t) && !PyType_IsSubtype(t, &PyODict_Type);
+}
 /* Its keys, in the order in which its own iterator goes over them: a new list. */
 PyObject *jpy_keys_of(PyObject *dict);
 /* Whether what takes the pairs of a mapping takes those it has, without asking keys(). */

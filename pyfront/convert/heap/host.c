@@ -446,10 +446,7 @@ static bool list_or_tuple(jcv *c, jcv_av *o) {
     return true;
 }
 
-bool jcv_host_has_pairs(jcv *c, jcv_av *o) {
-    PyTypeObject *t = jcv_host_type(c, o);
-    return jpy_type_has_pairs(t) && !PyType_IsSubtype(t, &PyODict_Type);
-}
+bool jcv_host_has_pairs(jcv *c, jcv_av *o) { return jpy_type_has_pairs_alone(jcv_host_type(c, o)); }
 
 static void check_sequence(jcv *c, jcv_av *o) {
     if (list_or_tuple(c, o))

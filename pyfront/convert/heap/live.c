@@ -116,7 +116,7 @@ void jcv_make_live_objects(jcv *c, PyObject *const *o, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; i++) {
         if (jcv_live_object(c, o[i]))
             continue;
-        if (!PyList_CheckExact(o[i]) && (!jpy_has_pairs(o[i]) || PyODict_Check(o[i])))
+        if (!PyList_CheckExact(o[i]) && !jpy_type_has_pairs_alone(Py_TYPE(o[i])))
             jcv_refuse(c, "%s is written by the graph", Py_TYPE(o[i])->tp_name);
         new_live(c, PyDict_Check(o[i]))->object = Py_NewRef(o[i]);
         any = true;

@@ -117,8 +117,8 @@ jcv_av *jcv_call_new(jcv *c, PyObject *fn, const jcv_args *args) {
         return jcv_make_named(c, t, fn, &rest);
     if (is_new_of(fn, &PyBaseObject_Type) && !rest.n_pos && !rest.n_kw && jcv_is_plain_class(t))
         return blank_instance(c, t, &PyBaseObject_Type);
-    if (is_new_of(fn, &PyDict_Type) && t != &PyDict_Type && jpy_type_has_pairs(t) &&
-        !PyType_IsSubtype(t, &PyODict_Type) && is_plain(t, &PyDict_Type))
+    if (is_new_of(fn, &PyDict_Type) && t != &PyDict_Type && jpy_type_has_pairs_alone(t) &&
+        is_plain(t, &PyDict_Type))
         return blank_dict(c, t);
     if (is_new_of(fn, &PyTuple_Type) && t != &PyTuple_Type && PyType_IsSubtype(t, &PyTuple_Type) &&
         rest.n_pos <= 1 && !rest.n_kw)
