@@ -15,8 +15,8 @@ class _Convolution(Module):
     n = 1
     transposed = False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                 device, dtype):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+                 padding_mode="zeros", device=None, dtype=None):
         super().__init__()
         if in_channels % groups:
             raise ValueError("in_channels must be divisible by groups")
@@ -27,6 +27,8 @@ class _Convolution(Module):
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size, self.stride, self.dilation = (self._tuple(v) for v in (kernel_size, stride, dilation))
+        if padding == "same" and any(step != 1 for step in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
         self.padding = padding if isinstance(padding, str) else self._tuple(padding)
         self.groups = groups
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
@@ -59,13 +61,6 @@ class _Convolution(Module):
 
 class Conv1d(_Convolution):
     """1-D cross-correlation of [N, C, L]; `padding` may be "same" (stride 1) or "valid"."""
-
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                         device, dtype)
-        if padding == "same" and self.stride != (1,):
-            raise ValueError("padding='same' is not supported for strided convolutions")
 
     def forward(self, input):
         return F.conv1d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)

@@ -11,13 +11,6 @@ class Conv3d(_Convolution):
 
     n = 3
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                         device, dtype)
-        if padding == "same" and self.stride != (1, 1, 1):
-            raise ValueError("padding='same' is not supported for strided convolutions")
-
     def forward(self, input):
         return F.conv3d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
