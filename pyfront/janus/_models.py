@@ -381,11 +381,7 @@ class _DefaultDict(_Dict):
         self.update(*args, **kwargs)
 
     def __getitem__(self, key):
-        if key not in self._pairs:
-            if self.default_factory is None:
-                _unknown("a key that is not there")
-            self._pairs[key] = self.default_factory()
-        return self._pairs[key]
+        return self._pairs[key] if key in self._pairs else _missing(self, key)
 
     def copy(self):
         return collections.defaultdict(self.default_factory, self._pairs)

@@ -79,13 +79,15 @@ class Bilinear(Module):
 class _Table(Module):
     """A table of vectors, given or drawn; the one of `padding_idx` is 0."""
 
+    _padding = "Padding_idx"  # as messages have it
+
     def __init__(self, num_embeddings, embedding_dim, padding_idx, plain, given, device, dtype):
         super().__init__()
         if not plain:
             raise NotImplementedError(f"{type(self).__name__}: max_norm and scale_grad_by_freq are not supported")
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+                raise AssertionError(f"{self._padding} must be within num_embeddings")
             padding_idx %= num_embeddings
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
@@ -147,6 +149,8 @@ class Flatten(Module):
 
 class EmbeddingBag(_Table):
     """A table of vectors of which each bag of indices takes the mean, the sum or the maximum."""
+
+    _padding = "padding_idx"
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
                  sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
