@@ -10,7 +10,8 @@ from texts import names_of
 
 PIECES = {"nothing": "", "tensor": "x", "several": "'a', x, 3, n", "number": "n", "kept": "k", "item": "x.sum().item()", "format": "f'{n}: {k!s} {x[1].item()}', x",
           "spec": "f'{n:4d}|{k:.2f}|{x[0].item():8.3f}'", "percent": "'%d of' % n, k", "tuple": "'%d %s %d' % (n, k, x.shape[0])",
-          "call": "'{} and {}'.format(n, k), x.sum()", "text": "'no value'", "names": "'größe', x.shape[0]"}
+          "call": "'{} and {}'.format(n, k), x.sum()", "text": "'no value'", "names": "'größe', x.shape[0]",
+          "list": "[n, k, 'a', (x[0].item(),)], n", "fields": "'%s of %d%%' % ({'n': n}, n), '{} {}'.format([k], n)", "joined": "'-'.join(map(str, [n, k]))"}
 ENDS = {"plain": "", "end": ", end=''", "sep": ", sep=' - '", "both": ", sep='', end='!\\n'", "flush": ", flush=True"}
 WHERE = {"straight": "    print({})\n    return x * k\n",
          "twice": "    print({})\n    x = x + 1\n    print({})\n    return x\n",

@@ -505,9 +505,9 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
         r = jcv_named_method(c, self, name, a);
     } else if (real && jpy_module_check(self->py)) {
         r = jcv_module_method(c, self, name, a);
-    } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "format") && !a->n_kw &&
-               !all_constants(c, a->pos, a->n_pos)) {
-        r = jcv_text_by_template(c, self->py, false, true, a->pos, a->n_pos);
+    } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "format") &&
+               !(all_constants(c, a->pos, a->n_pos) && all_constants(c, a->kw, a->n_kw))) {
+        r = jcv_text_formatted(c, self->py, a);
     } else if (real && PyUnicode_CheckExact(self->py) && !strcmp(name, "join") && !a->n_kw &&
                a->n_pos == 1) {
         r = join(c, self->py, a->pos[0]);

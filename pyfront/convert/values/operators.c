@@ -236,9 +236,7 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     if (op == JPY_MOD && a->kind == AV_PY && PyUnicode_CheckExact(a->py)) {
         if (jcv_const_object(c, b))
             return jcv_take(c, PyUnicode_Format(a->py, jcv_const_object(c, b)));
-        bool tuple = b->kind == AV_TUPLE && !b->named;
-        jcv_av *text =
-            jcv_text_by_template(c, a->py, true, tuple, tuple ? b->items : &b, tuple ? b->n : 1);
+        jcv_av *text = jcv_text_of_percent(c, a->py, b);
         if (text)
             return text;
     }

@@ -267,8 +267,8 @@ static jcv_av *by_fields(jcv *c, PyObject *template, bool percent, jcv_av *const
                                          : jcv_text_join(c, all, one_piece(c, how, rest, NULL, 0));
 }
 
-jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
-                             jcv_av *const *args, unsigned n) {
+static jcv_av *by_template(jcv *c, PyObject *template, bool percent, bool tuple,
+                           jcv_av *const *args, unsigned n) {
     jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
     bool tensors = false, items = false;
     for (unsigned i = 0; i < n; i++) {
@@ -285,6 +285,84 @@ jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tupl
         return NULL;
     jpy_text_how how = !percent ? JPY_SAY_CALL : tuple ? JPY_SAY_PERCENT_TUPLE : JPY_SAY_PERCENT;
     return one_piece(c, how, template, v, n);
+}
+
+/* The fields of a template, as their arguments are looked for. */
+typedef struct fields {
+    const jcv_args *given; /* of format(); else NULL, and ... */
+    jcv_av *dict;          /* ... what is on the right of % */
+    unsigned next;
+    bool counted, numbered; /* some take the next, some say which: it raises where both are so */
+} fields;
+
+static jcv_av *argument(jcv *c, fields *x, const char *name, size_t n) {
+    enum { DIGITS = 3 };
+    const jcv_args *a = x->given;
+    if (!a)
+        return jcv_dict_get(c, x->dict,
+                            jcv_take(c, PyUnicode_FromStringAndSize(name, (Py_ssize_t)n)));
+    if (strspn(name, "0123456789") >= n) {
+        x->counted = x->counted || !n;
+        x->numbered = x->numbered || n;
+        if (n > DIGITS || (x->counted && x->numbered))
+            return NULL;
+        unsigned i = 0;
+        for (size_t k = 0; k < n; k++)
+            i = 10 * i + (unsigned)(name[k] - '0');
+        i = n ? i : x->next++;
+        return i < a->n_pos ? a->pos[i] : NULL;
+    }
+    for (unsigned i = 0; i < a->n_kw; i++) {
+        const char *is = PyUnicode_AsUTF8(a->names[i]);
+        if (is && strlen(is) == n && !memcmp(is, name, n))
+            return a->kw[i];
+    }
+    return NULL;
+}
+
+/* The name of a field is left out, and its argument put where it is the next one. */
+static jcv_av *by_names(jcv *c, PyObject *template, fields *x) {
+    Py_ssize_t size;
+    bool percent = !x->given;
+    const char *s = PyUnicode_AsUTF8AndSize(template, &size), open = percent ? '%' : '{';
+    if (!s)
+        jcv_refuse_py(c);
+    char *to = jcv_alloc(c, (size_t)size + 1), *end = to;
+    jcv_av **args = jcv_alloc(c, ((size_t)size + 1) * sizeof *args);
+    unsigned n = 0;
+    while (*s) {
+        *end++ = *s++;
+        if (*s == s[-1] && (*s == open || (!percent && *s == '}'))) {
+            *end++ = *s++;
+            continue;
+        }
+        if (s[-1] != open)
+            continue;
+        if (percent && *s++ != '(')
+            return NULL;
+        size_t len = strcspn(s, percent ? ")" : "!:}{.[");
+        args[n] = s[len] && !strchr("{.[", s[len]) ? argument(c, x, s, len) : NULL;
+        if (!args[n++])
+            return NULL;
+        s += len + percent;
+        if (percent && s[strspn(s, "#0- +123456789.")] == '*')
+            return NULL;
+    }
+    PyObject *plain = jcv_own(c, PyUnicode_FromStringAndSize(to, end - to));
+    return by_template(c, plain, percent, true, args, n);
+}
+
+jcv_av *jcv_text_formatted(jcv *c, PyObject *template, const jcv_args *a) {
+    jcv_av *text = a->n_kw ? NULL : by_template(c, template, false, true, a->pos, a->n_pos);
+    return text ? text : by_names(c, template, &(fields){.given = a});
+}
+
+jcv_av *jcv_text_of_percent(jcv *c, PyObject *template, jcv_av *on) {
+    bool tuple = on->kind == AV_TUPLE && !on->named;
+    jcv_av *text =
+        by_template(c, template, true, tuple, tuple ? on->items : &on, tuple ? on->n : 1);
+    bool dict = !text && jcv_is_dict(on) && jcv_type_of(c, on) == &PyDict_Type;
+    return dict ? by_names(c, template, &(fields){.dict = on}) : text;
 }
 
 void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user) {

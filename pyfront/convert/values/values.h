@@ -160,9 +160,9 @@ jcv_av *jcv_text_of_items(jcv *c, jcv_av *a);
 jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec);
 /* The same of a value whose type is not made in Python; spec: kept by c, NULL: "". */
 jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec);
-/* template % args (tuple: they are one) or template.format(*args). */
-jcv_av *jcv_text_by_template(jcv *c, PyObject *template, bool percent, bool tuple,
-                             jcv_av *const *args, unsigned n);
+/* template.format(...) and template % on. */
+jcv_av *jcv_text_formatted(jcv *c, PyObject *template, const jcv_args *a);
+jcv_av *jcv_text_of_percent(jcv *c, PyObject *template, jcv_av *on);
 struct jpy_piece;
 typedef void (*jcv_each_piece)(jcv *c, void *user, const struct jpy_piece *p, jcv_av *const *args);
 void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
