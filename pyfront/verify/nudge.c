@@ -89,9 +89,14 @@ static janus_status memory_of(jpy_shadow *s, janus_tensor *t, jpy_nudged **out) 
     x->copy = x->all->storage;
     jn_storage_retain(x->of);
     HASH_ADD(by_program, s->nudged, of, sizeof x->of, x);
+    if (!x->by_program.tbl) {
+        jn_storage_release(x->of);
+        janus_tensor_release(x->all);
+        return JN_NO_MEMORY();
+    }
     HASH_ADD(by_copy, s->nudged_back, copy, sizeof x->copy, x);
     *out = x;
-    return JANUS_OK;
+    return x->by_copy.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
 janus_status jpy_shadow_nudge(jpy_shadow *s, janus_tensor *t, janus_tensor **out) {
@@ -133,7 +138,7 @@ static jpy_moved *add(jpy_shadow *s, const void *of) {
         x->of = of;
         HASH_ADD_PTR(s->moved, of, x);
     }
-    return x;
+    return x && x->hh.tbl ? x : NULL;
 }
 
 void jpy_shadow_moved(jpy_shadow *s, const void *of, janus_tensor *t) {
