@@ -322,7 +322,8 @@ def _text(facts):
         out += ["", *_entry_text(i, entry)]
     if len(facts["entries"]) > _MOST_GRAPHS:
         out += ["", f"and {len(facts['entries']) - _MOST_GRAPHS} older graphs (json() has them)"]
-    out += ["", "what happened:"]
+    if facts["conversions"] or facts["notes"]:
+        out += ["", "what happened:"]
     for c in facts["conversions"][:_MOST_CONVERSIONS]:
         out.append(f"  call {c['call']}: {'a graph was made' if c['made'] else 'no graph could be made'} in {_ms(c['ns'])} "
                    f"({c['cause']})")

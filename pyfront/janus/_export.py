@@ -252,6 +252,10 @@ def export(f, path, *args, examples=()):
     `janus_module_load` in programs without, if it prints nothing, and loops and recursions alone look into arguments:
     what the graph takes for granted of their parts outside of these (`t.left`, `xs[0]`) only `load_graph` checks.
     """
+    if not callable(f):
+        raise TypeError(f"janus.export: expected a function or a Module, then the folder, got {type(f).__name__}")
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"janus.export: expected the folder's path after the function, got {type(path).__name__}")
     plain = _plain(f)
     # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
     examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]

@@ -134,6 +134,7 @@ class Merged:
                 results.append(_call(self.models[i], _own(args, i, n), dict(zip(names, own))))
             return results
 
+        merged.__qualname__ = repr(self)  # what explain, warnings and profiles call it
         self._janus_function_ = _C._function_like(merged, merged)
 
     def __call__(self, *args, **kwargs):
@@ -170,6 +171,8 @@ def merge(models):
     a list gives each model an item of its own; any other argument is the same for all.  Models of different
     architectures are a ValueError, which names the first module, parameter or attribute that differs.
     """
+    if isinstance(models, (dict, str)) or not hasattr(type(models), "__iter__"):
+        raise TypeError(f"merge: expected a list of models, got {type(models).__name__}")
     models = tuple(models)
     if not models:
         raise ValueError("merge: expected at least one model")

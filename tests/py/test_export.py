@@ -350,3 +350,13 @@ def test_trees_of_dicts(tmp_path, f, names):
     d["left" if names else "kids"] = 3
     with pytest.raises(RuntimeError, match="assumption"):
         g(d, janus.ones(2))
+
+
+def test_arguments_in_another_order_are_named(tmp_path):
+    def f(x):
+        return x * 2
+
+    with pytest.raises(TypeError, match="expected a function or a Module, then the folder, got str"):
+        janus.export(str(tmp_path), f, janus.ones(2))
+    with pytest.raises(TypeError, match="expected the folder's path after the function, got Tensor"):
+        janus.export(f, janus.ones(2), str(tmp_path))

@@ -404,3 +404,15 @@ def test_tools_take_what_merge_made(tmp_path, capsys):
         janus.explain(models[0])
     with pytest.raises(TypeError):
         janus.explain(3)
+
+
+@pytest.mark.parametrize("given", [MLP(), lambda x: x, {"a": MLP(), "b": MLP()}, "ab", None, 3], ids=lambda g: type(g).__name__)
+def test_what_is_no_list_of_models_is_said_to_be_none(given):
+    with pytest.raises(TypeError, match=f"expected a list of models, got {type(given).__name__}"):
+        janus.merge(given)
+
+
+def test_any_iterable_of_models_is_taken_and_explain_calls_them_by_their_class():
+    for models in ([MLP(), MLP()], (MLP(), MLP()), iter([MLP(), MLP()]), nn.ModuleList([MLP(), MLP()])):
+        merged = janus.merge(models)
+        assert len(merged) == 2 and str(janus.explain(merged)).startswith("Merged(2 x MLP)")
