@@ -172,12 +172,17 @@ int jpy_guards_report(const jpy_guards *g, PyObject *list) {
 }
 
 static int effects(const jpy_entry *e, PyObject *list) {
-    static const char *const names[] = {
-        [JPY_COMMIT_ATTR] = "sets an attribute",     [JPY_COMMIT_GRAD] = "sets a gradient",
-        [JPY_COMMIT_FLAG] = "sets requires_grad of", [JPY_COMMIT_STORE] = "writes a tensor",
-        [JPY_COMMIT_LIST] = "writes a list",         [JPY_COMMIT_DICT] = "writes a dict",
-        [JPY_COMMIT_WHOLE] = "writes a dict",        [JPY_COMMIT_CLEAR] = "writes a dict",
-        [JPY_COMMIT_GLOBAL] = "sets a global",       [JPY_COMMIT_DEL] = "deletes"};
+    static const char *const names[] = {[JPY_COMMIT_ATTR] = "sets an attribute",
+                                        [JPY_COMMIT_GRAD] = "sets a gradient",
+                                        [JPY_COMMIT_FLAG] = "sets requires_grad of",
+                                        [JPY_COMMIT_STORE] = "writes a tensor",
+                                        [JPY_COMMIT_DATA] = "sets the data of",
+                                        [JPY_COMMIT_LIST] = "writes a list",
+                                        [JPY_COMMIT_DICT] = "writes a dict",
+                                        [JPY_COMMIT_WHOLE] = "writes a dict",
+                                        [JPY_COMMIT_CLEAR] = "writes a dict",
+                                        [JPY_COMMIT_GLOBAL] = "sets a global",
+                                        [JPY_COMMIT_DEL] = "deletes"};
     for (size_t i = 0; i < e->steps.n; i++) {
         const jpy_commit_step *s = &e->steps.data[i];
         PyObject *path = path_of(&e->guards, e->guards.srcs.data[s->slot], false);

@@ -57,6 +57,7 @@ typedef enum jpy_commit_kind {
     JPY_COMMIT_GRAD,   /* tensor slot .grad = value (None allowed) */
     JPY_COMMIT_FLAG,   /* tensor slot .requires_grad = value */
     JPY_COMMIT_STORE,  /* tensor slot [...] = result `value` */
+    JPY_COMMIT_DATA,   /* tensor slot .data = result `value` */
     JPY_COMMIT_LIST,   /* list slot [:] = value */
     JPY_COMMIT_DICT,   /* dict slot: set the pairs of value, a JPY_MAKE_DICT; key order kept */
     JPY_COMMIT_WHOLE,  /* dict slot: exactly the pairs of value; keys that stay keep their places */

@@ -75,7 +75,8 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
             x->v = Py_NewRef(v);
         return x != NULL;
     case JPY_COMMIT_FLAG:
-        x = add(w, JPY_WRITE_FLAG, o);
+    case JPY_COMMIT_DATA:
+        x = add(w, s->kind == JPY_COMMIT_FLAG ? JPY_WRITE_FLAG : JPY_WRITE_DATA, o);
         if (x)
             x->v = Py_NewRef(v);
         return x != NULL;
@@ -316,6 +317,10 @@ static int finish(jpy_writes *w, jn_copies *copies, jpy_write *x) {
         return 0;
     case JPY_WRITE_FLAG:
         ((jpy_tensor *)x->o)->requires_grad = x->v == Py_True;
+        return 0;
+    case JPY_WRITE_DATA:
+        janus_tensor_retain(((jpy_tensor *)x->v)->t);
+        jpy_tensor_put_memory((jpy_tensor *)x->o, ((jpy_tensor *)x->v)->t);
         return 0;
     case JPY_WRITE_STORE:
         return finish_store(copies, x);

@@ -27,6 +27,7 @@ typedef enum jpy_write_kind {
     JPY_WRITE_LIST,   /* list o [:] = v, a list that nobody else has */
     JPY_WRITE_FLAG,   /* tensor o .requires_grad = v */
     JPY_WRITE_GRAD,   /* tensor o .grad = v, NULL: none */
+    JPY_WRITE_DATA,   /* tensor o .data = v */
     JPY_WRITE_STORE   /* target[...] = value */
 } jpy_write_kind;
 

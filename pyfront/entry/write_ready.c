@@ -369,6 +369,9 @@ static void replaced(jpy_dying *d, const jpy_write *x) {
     case JPY_WRITE_GRAD:
         jpy_goes(d, ((jpy_tensor *)x->o)->grad);
         break;
+    case JPY_WRITE_DATA: /* the program's own memory may tell somebody */
+        d->loud = d->loud || ((jpy_tensor *)x->o)->t->storage->release;
+        break;
     case JPY_WRITE_APPEND:
     case JPY_WRITE_FLAG:
     case JPY_WRITE_STORE:

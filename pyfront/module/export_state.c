@@ -271,6 +271,7 @@ static int add_step(const writing *w, const jpy_commit_step *s) {
     case JPY_COMMIT_GLOBAL:
         return add_place(w, s, (place){w->slots[s->slot], s->key, 0}, s->value);
     case JPY_COMMIT_STORE:
+    case JPY_COMMIT_DATA: /* nobody else has its memory there */
         return add_store(w->e, w->list, s);
     case JPY_COMMIT_LIST:
     case JPY_COMMIT_DICT:

@@ -185,6 +185,7 @@ static bool step_fits(const jpy_building *b, const jpy_commit_step *s, PyObject 
         return jpy_stored_is_tensor(b, s->slot) &&
                (s->kind == JPY_COMMIT_GRAD || s->value->kind == JPY_MAKE_CONST);
     case JPY_COMMIT_STORE:
+    case JPY_COMMIT_DATA:
         return jpy_stored_is_tensor(b, s->slot) && s->value->kind == JPY_MAKE_RESULT && of &&
                of->kind == JANUS_KIND_TENSOR && of->dtype == b->g->srcs.data[s->slot]->tensor.dtype;
     case JPY_COMMIT_LIST:

@@ -406,11 +406,15 @@ static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
         return true;
     jpy_tensor *x = (jpy_tensor *)o;
     const jpy_twin_tensor *was = t->tensor;
-    if (x->t->storage != was->t->storage || jn_tensor_offset(x->t) != jn_tensor_offset(was->t) ||
-        !same_layout(was->t, x->t))
+    bool same = was->moved ? same_sharing(s, was->t, x->t)
+                           : x->t->storage == was->t->storage &&
+                                 jn_tensor_offset(x->t) == jn_tensor_offset(was->t);
+    if (!same || !same_layout(was->t, x->t))
         return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython made it another tensor");
     if (jpy_tensor_tracked(x) != was->tracked || jpy_tensor_is_leaf(x) != was->leaf)
         return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython changed its history");
+    if (was->moved && !same_numbers(s, was->t, x->t, x->t, t->where))
+        return false;
     return same_value(s, was->grad ? was->grad : Py_None, x->grad ? x->grad : Py_None,
                       jpy_shadow_where(s, t->where, "grad", NULL, 0));
 }

@@ -37,6 +37,7 @@ static bool drop_first(jpy_entry *e) { return e->steps.n && drop_step(e, 0); }
 static bool drop_last(jpy_entry *e) { return e->steps.n && drop_step(e, e->steps.n - 1); }
 static bool drop_attr(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_ATTR); }
 static bool drop_store(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_STORE); }
+static bool drop_data(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_DATA); }
 static bool drop_list(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_LIST); }
 static bool drop_dict(jpy_entry *e) { return drop_kind(e, JPY_COMMIT_DICT); }
 static bool drop_whole(jpy_entry *e) {
@@ -462,6 +463,7 @@ static const struct mutation {
     {"the last step of the commit is lost", drop_last},
     {"an attribute is not set", drop_attr},
     {"a tensor is not written", drop_store},
+    {"a tensor keeps its data", drop_data},
     {"a list is not written", drop_list},
     {"a dict is not written", drop_dict},
     {"a dict that lost keys is not written", drop_whole},

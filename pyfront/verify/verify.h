@@ -56,6 +56,7 @@ typedef struct jpy_twin_tensor {
     PyObject *grad;  /* owned; NULL: none */
     jpy_edge edge;   /* its place on the tape, owned; not tracked: none, or not known */
     bool tracked, leaf, requires_grad;
+    bool moved; /* t is what the run has made for it: its .data was set */
 } jpy_twin_tensor;
 
 /* What an object has to be like afterwards.  References are owned. */

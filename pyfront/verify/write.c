@@ -93,6 +93,16 @@ static int perform(jpy_shadow *s, const jpy_write *x) {
         Py_XSETREF(t->tensor->grad, Py_XNewRef(x->v));
         return 0;
     }
+    if (x->kind == JPY_WRITE_DATA) {
+        jpy_twin *t = jpy_shadow_find(s, x->o);
+        if (!t || !t->tensor)
+            return -1;
+        janus_tensor_release(t->tensor->t);
+        t->tensor->t = ((jpy_tensor *)x->v)->t;
+        janus_tensor_retain(t->tensor->t);
+        t->tensor->moved = true;
+        return 0;
+    }
     if (x->kind == JPY_WRITE_FLAG) {
         jpy_twin *t = jpy_shadow_find(s, x->o);
         if (!t || !t->tensor)

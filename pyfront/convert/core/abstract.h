@@ -135,7 +135,8 @@ typedef struct jcv_rec {
     bool wrote_counted;           /* of a root: a write that versions count is certain ... */
     bool may_count;               /* ... or made on some path ... */
     bool wrote_uncounted;         /* ... and one by way of .data */
-    bool flagged;                 /* of a bound one: its requires_grad was set */
+    bool flagged;                 /* of a bound one: its requires_grad was set ... */
+    bool moved;                   /* ... its data, so that it is in other memory */
     struct jcv_rec *data_of;      /* whose memory it got by x.data = y; NULL: nobody's */
     jcv_frame *frame;             /* where it was made */
     struct jcv_rec **from;        /* of what arms or rounds leave: what it may be */

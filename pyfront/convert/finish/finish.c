@@ -191,7 +191,9 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
         while (v->node && v->node->op == JN_OP(detach)) /* numbers are stored, without history */
             v = v->node->in[0];
         x->slot = jcv_add_result(c, v);
-        add_step(c, f, JPY_COMMIT_STORE, r->src->slot, NULL, x);
+        if (r->moved && (jcv_saved(r, false) || jcv_views_others(c, v)))
+            jcv_refuse(c, "the data of a tensor is set, and a gradient or a view is of it");
+        add_step(c, f, r->moved ? JPY_COMMIT_DATA : JPY_COMMIT_STORE, r->src->slot, NULL, x);
         uint32_t done = when->kind != AV_PY ? jcv_add_result(c, jcv_number(c, when)) + 1 : 0;
         jpy_commit_step how = {0};
         count_of(c, r, &how);

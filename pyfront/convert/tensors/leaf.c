@@ -109,9 +109,8 @@ void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
 
 /* Views would go on from what it holds now. */
 static void no_views(jcv *c, const jcv_rec *r, const char *what) {
-    for (const jcv_rec *v = r->views; v; v = v->next_view)
-        if (jcv_reachable(c, v, NULL))
-            jcv_refuse(c, "the %s of a tensor is set that has views", what);
+    if (jcv_view_reachable(c, r))
+        jcv_refuse(c, "the %s of a tensor is set that has views", what);
 }
 
 void jcv_detach_in_place(jcv *c, jcv_av *x) {
@@ -163,16 +162,44 @@ bool jcv_has_data(jcv *c, const jcv_av *x, const jcv_av *y) {
     return memory_of(c, x) == memory_of(c, y);
 }
 
+/* Its numbers are written, as in place, but to memory that it gets with the commit: whoever else is
+ * in the memory that it had sees nothing of it. */
+static void move(jcv *c, jcv_rec *r, jcv_av *x, jcv_av *y, jcv_rec *of) {
+    jcv_val *v = jcv_tensor_val(c, y->py);
+    bool fresh = !jcv_of_several(of) && !of->box && v->node && !jcv_views_others(c, v);
+    if (r->src->tensor.part || !jcv_plain_layout(x) || (r->written && !r->moved) ||
+        !jpy_guards_distinct(c->guards, r->src->slot))
+        jcv_refuse(c, "the data of this tensor of the caller is set");
+    if (!fresh || !jcv_plain_layout(y))
+        jcv_refuse(c, "the data of a tensor is set to what may have another name");
+    if (!c->one_tensor) { /* what is read by another name is this one, too */
+        c->one_tensor = true;
+        snprintf(c->reason, sizeof c->reason, "the data of a tensor is set");
+        jcv_throw_now(c, THROW_RESTART);
+    }
+    jcv_val *held = jcv_op(c, JN_OP(detach), &v, 1, NULL)->out;
+    held->depends = held->cut = false;
+    if (jcv_need_slot(c, r) != JANUS_OK || jcv_write(c, r, held, false, false) != JANUS_OK)
+        jcv_refuse(c, "the data of a tensor is set: %s", janus_last_error()->message);
+    r->moved = r->wrote_uncounted = of->shared = true;
+    r->data_of = of;
+}
+
 void jcv_set_data(jcv *c, jcv_av *x, jcv_av *y) {
     jcv_rec *r = changed(c, x, "data"), *of = jcv_rec_of(c, ((jpy_tensor *)y->py)->t);
     const jpy_tensor *t = (const jpy_tensor *)x->py;
-    if (r->src || r->parent || of->parent || of->root == r ||
+    stand_alone(c, of);
+    if (r->parent || of->parent || of->root == r ||
         !jcv_same_type(jcv_tensor_val(c, x->py)->type, jcv_tensor_val(c, y->py)->type) ||
         !jcv_same_layout(x, y) || t->node)
         jcv_refuse(c, "the data of this tensor is set");
     no_views(c, r, "data");
     if (of->src || of->shared || of->stored)
         jcv_refuse(c, "the data of a tensor is set to what may have another name");
+    if (r->src) {
+        move(c, r, x, y, of);
+        return;
+    }
     jcv_val *v = jcv_tensor_val(c, y->py);
     if (t->requires_grad) {
         v = jcv_leaf_again(c, r, v);

@@ -260,25 +260,33 @@ void jcv_stay_apart(jcv *c, const jcv_rec *r) {
         jcv_stay_apart(c, r->from[i]);
 }
 
-/* Whether an abstract value leads to x otherwise than by `me`. */
-static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *me) {
+/* Whether an abstract value leads to x, or a view of it, otherwise than by `me`; view: to a view.
+ */
+static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *me, bool view) {
     if (!a || a->kind == AV_UNDEF || a->kind == AV_PY)
         return false;
     if (a->kind == AV_TENSOR) {
-        const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->root;
-        return r != me && may_be(r, x, 0);
+        const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+        return r->root != me && (!view || r->parent) && may_be(r->root, x, 0);
     }
     if (a->kind == AV_LIST || a->kind == AV_DICT)
         return false; /* what it holds is in a slot of its own */
     for (unsigned i = 0; a->items && i < a->n; i++)
-        if (leads_to(c, a->items[i], x, me))
+        if (leads_to(c, a->items[i], x, me, view))
             return true;
-    return leads_to(c, a->self, x, me);
+    return leads_to(c, a->self, x, me, view);
 }
 
 bool jcv_reachable(jcv *c, const jcv_rec *x, const jcv_rec *me) {
     for (size_t i = 0; i < c->slots.n; i++)
-        if (leads_to(c, c->slots.data[i], x, me))
+        if (leads_to(c, c->slots.data[i], x, me, false))
+            return true;
+    return false;
+}
+
+bool jcv_view_reachable(jcv *c, const jcv_rec *root) {
+    for (size_t i = 0; i < c->slots.n && root->views; i++)
+        if (leads_to(c, c->slots.data[i], root, NULL, true))
             return true;
     return false;
 }

@@ -79,6 +79,8 @@ janus_status jcv_need_slot(jcv *c, jcv_rec *root);
 void jcv_put_held(jcv *c, jcv_rec *root, jcv_val *v);
 /* Whether an abstract value that is in reach leads to x, otherwise than by `me`. */
 bool jcv_reachable(jcv *c, const jcv_rec *x, const jcv_rec *me);
+/* Whether a view of a root is in a variable or container. */
+bool jcv_view_reachable(jcv *c, const jcv_rec *root);
 /* The state learns from the proxies which of them require grad; the other direction. */
 void jcv_settle_places(jcv *c);
 void jcv_sync_places(jcv *c);
