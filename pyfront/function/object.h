@@ -141,6 +141,7 @@ typedef struct jpy_function {
     bool looked, near;    /* whether its first call reaches the package was asked; it does */
     bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */
     bool recurs_fixed;    /* ... or one whose objects are parts of a module, which do not change */
+    bool recurs_parts;    /* ... or one that goes down containers whose contents are known */
     bool unrolls;         /* ... and such ones are unrolled */
     unsigned plain;       /* nested plain calls going on ... */
     unsigned long thread; /* ... in this thread */

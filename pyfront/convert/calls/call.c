@@ -307,6 +307,53 @@ static jcv_av *self_key(jcv *c, jcv_av *self) {
                                                                             : NULL;
 }
 
+/* JCV_NOT_KNOWN is more than any number. */
+static unsigned more_of(unsigned a, unsigned b) { return a > b ? a : b; }
+
+/* The same of containers of the caller. */
+static unsigned levels_there(PyObject *o, unsigned most) {
+    bool list = PyList_CheckExact(o) || PyTuple_CheckExact(o);
+    unsigned deepest = 0;
+    PyObject *v;
+    Py_ssize_t pos = 0, n = list ? PySequence_Fast_GET_SIZE(o) : 0;
+    if (!list && !PyDict_CheckExact(o))
+        return 0;
+    if (!most)
+        return JCV_NOT_KNOWN;
+    for (Py_ssize_t i = 0; i < n; i++)
+        deepest = more_of(deepest, levels_there(PySequence_Fast_GET_ITEM(o, i), most - 1));
+    while (!list && PyDict_Next(o, &pos, NULL, &v))
+        deepest = more_of(deepest, levels_there(v, most - 1));
+    return deepest == JCV_NOT_KNOWN ? deepest : deepest + 1;
+}
+
+/* How deep containers are that lie in each other; JCV_NOT_KNOWN where only the graph knows. */
+static unsigned levels(const jcv *c, const jcv_av *a, unsigned most) {
+    const jcv_av *in = a->kind == AV_LIST || a->kind == AV_DICT ? c->slots.data[a->slot] : a;
+    if (a->kind == AV_PY)
+        return levels_there(a->py, most);
+    if (a->kind == AV_TENSOR || a->kind == AV_SCALAR)
+        return 0;
+    if (in->kind != AV_TUPLE || !most)
+        return JCV_NOT_KNOWN;
+    unsigned deepest = 0;
+    for (unsigned i = 0; i < in->n; i++)
+        deepest = more_of(deepest, levels(c, in->items[i], most - 1));
+    return deepest == JCV_NOT_KNOWN ? deepest : deepest + 1;
+}
+
+static unsigned levels_of_all(const jcv *c, jcv_av *const *v, unsigned n) {
+    enum { MOST = 16 };
+    unsigned sum = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned x = levels(c, v[i], MOST);
+        if (x == JCV_NOT_KNOWN)
+            return x;
+        sum += x;
+    }
+    return sum;
+}
+
 static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closure) {
     unsigned n;
     jcv_av **v = bind(c, fr, args, closure, &n);
@@ -322,6 +369,7 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     }
     unsigned n_flat = 0;
     jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
+    fr->nested = levels_of_all(c, v, n);
     fr->shape = flatten_all(c, fr, v, n, flat, &n_flat);
     jcv_av *r = jcv_call_recursive(c, fr, flat, n_flat);
     if (r)

@@ -92,9 +92,16 @@ static bool is_fixed(const jcv *c, jcv_av *const *args, unsigned n) {
     return any;
 }
 
+/* Whether a call gets less than one that it is in: parts of containers whose contents are known, as
+ * in `def detached(h): return h.detach() if is_tensor(h) else tuple(map(detached, h))`. */
+static bool is_part(const jcv_frame *in, const jcv_frame *of) {
+    return of->nested != JCV_NOT_KNOWN && in->nested < of->nested;
+}
+
 /* It is not to be a SubGraph in this attempt. */
 static bool unrolls(const jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
-    return c->f->unrolls && (!fr->func || is_fixed(c, args, n));
+    return c->f->unrolls && (!fr->func || is_fixed(c, args, n) ||
+                             (c->f->recurs_parts && fr->nested != JCV_NOT_KNOWN));
 }
 
 /* A function that earlier conversions found to be recursive, where it gets an object of another
@@ -317,12 +324,13 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     while (*at != in)
         at = &(*at)->next;
     *at = in->next;
+    c->in_parts = c->in_parts || (c->thrown == THROW_REFUSE && in->fn->parts);
     jcv_throw_now(c, c->thrown);
 }
 
 /* Starts again where the function of `fr` runs already. */
 static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsigned n) {
-    enum { MAX_OTHERS = 8, MOST_UNROLLED = 256 };
+    enum { MAX_OTHERS = 8, MOST_UNROLLED = 256, MOST_PARTS = 64 };
     unsigned others = 0;
     for (jcv_frame *x = c->frame; x; x = x->caller) {
         if (x->func != fr->func || x->def != fr->def || !same_self(self_of(x), self_of(fr)))
@@ -333,13 +341,15 @@ static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsig
             continue;
         }
         c->f->recurs_inside = c->f->recurs_inside || !fr->func;
-        bool fixed = is_fixed(c, args, n);
+        bool fixed = is_fixed(c, args, n), part = is_part(fr, x);
+        bool known = fixed || (part && c->f->recurs_parts);
         c->f->recurs_fixed = c->f->recurs_fixed || fixed;
-        if (fr->func && fixed && c->f->unrolls && ++c->unrolled > MOST_UNROLLED)
-            jcv_refuse(c, "a recursion over many objects of a module");
-        if (c->f->unrolls && (!fr->func || fixed))
+        if (fr->func && known && c->f->unrolls &&
+            ++c->unrolled > (fixed ? MOST_UNROLLED : MOST_PARTS))
+            jcv_refuse(c, "a recursion over many objects of a module, or parts of a container");
+        if (c->f->unrolls && (!fr->func || known))
             return;
-        learn_fn(c, fr, n);
+        learn_fn(c, fr, n)->parts = part;
         restart(c, "a recursion was found");
     }
 }
@@ -391,11 +401,16 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     jcv_rec_fn *f = find_fn(c, fr, n);
     if (!f && jcv_recursive(c, fr)) { /* with arguments of another structure */
         unsigned ways = 0;
-        for (jcv_rec_fn *x = c->rec_fns; x; x = x->next)
-            ways += x->func == fr->func && x->def == fr->def;
+        bool parts = false;
+        for (jcv_rec_fn *x = c->rec_fns; x; x = x->next) {
+            bool same = x->func == fr->func && x->def == fr->def;
+            ways += same;
+            parts = parts || (same && x->parts);
+        }
         if (ways > 8)
             jcv_refuse(c, "a recursion whose arguments grow");
         f = learn_fn(c, fr, n);
+        f->parts = parts;
     }
     if (!f)
         f = known_before(c, fr, args, n);

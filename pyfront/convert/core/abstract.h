@@ -158,6 +158,8 @@ struct jcv_rows {
     struct jcv_rows *next;
 };
 
+enum { JCV_NOT_KNOWN = UINT_MAX };
+
 struct jcv_frame {
     jpy_source *source; /* of the function or of the enclosing one */
     jpy_tree *def;      /* JPY_DEF or JPY_LAMBDA */
@@ -179,6 +181,7 @@ struct jcv_frame {
     size_t n_fresh;          /* ... begun when so many instances had been made */
     bool comprehension;      /* unknown names belong to `outer` */
     unsigned depth;
+    unsigned nested; /* levels of the containers that it was given, together; or JCV_NOT_KNOWN */
 };
 
 #endif

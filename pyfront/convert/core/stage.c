@@ -76,6 +76,7 @@ static void hide_sizes(char *text) {
 }
 
 void jcv_refuse(jcv *c, const char *fmt, ...) {
+    c->in_parts = false;
     va_list ap;
     va_start(ap, fmt);
     char text[400];

@@ -73,6 +73,7 @@ typedef struct jcv_rec_fn {
     uint32_t *sizes;     /* per parameter: axes that have other dims in other calls */
     uint32_t *gaps;      /* ... and, of such, axes along which there may be gaps */
     unsigned n_params;
+    bool parts;     /* a call was seen that gets parts of what one around it gets */
     jcv_av *result; /* template: what a call returns; NULL: not known yet */
     struct jcv_rec_fn *next;
 } jcv_rec_fn;
@@ -269,7 +270,8 @@ struct jcv {
     bool cells;            /* some are written; kept */
     bool share_views;      /* several views of one tensor leave: all are taken at commit; kept */
     bool counts;           /* slots say whether versions count a write: jcv_rec.counted; kept */
-    bool one_tensor;       /* what was bound as one tensor stays one: it is written; kept */
+    bool in_parts;   /* the last refusal was inside of a recursion that goes down containers */
+    bool one_tensor; /* what was bound as one tensor stays one: it is written; kept */
     bool live_tensors, live_containers, two_views;
     bool rows;                /* rows of lists have keys (rows.put); kept */
     jcv_rows *all_rows;       /* of stacked lists of tensors */

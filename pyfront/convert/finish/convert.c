@@ -252,6 +252,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
             jpy_word_refused(f, c->refused_at.file, c->refused_at.line);
         /* What stays CPython's differentiates again what graphs before it have computed. */
         f->differentiated = f->differentiated || (t == THROW_REFUSE && c->creates);
+        f->recurs_parts = f->recurs_parts || (t == THROW_REFUSE && c->in_parts);
         f->word.tensors |= c->recs != NULL;
         f->refused_line = c->statement ? c->statement->line : 0;
         f->refused_col = c->statement ? c->statement->col : 0;
@@ -323,7 +324,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     jpy_entry *e = NULL;
     f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
-    f->recurs_inside = f->recurs_fixed = false;
+    f->recurs_inside = f->recurs_fixed = f->recurs_parts = false;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
@@ -344,9 +345,11 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         if (!e && (f->refused_line > line || (f->refused_line == line && f->refused_col > col)))
             further = f->refused_line, further_col = f->refused_col;
     }
-    if (!e && (f->recurs_inside || f->recurs_fixed)) {
+    if (!e && (f->recurs_inside || f->recurs_fixed || f->recurs_parts)) {
         jpy_note(f, "%s unrolled: %s",
-                 f->recurs_inside ? "functions made inside are" : "the tree of a module is",
+                 f->recurs_inside  ? "functions made inside are"
+                 : f->recurs_fixed ? "the tree of a module is"
+                                   : "containers are",
                  reason);
         f->unrolls = true;
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
