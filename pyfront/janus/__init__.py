@@ -18,7 +18,7 @@ for _part in (_C, _generator, _shape, _stacks, _math, _elements, _between, _stat
             globals()[_name] = _value
 del _part, _name, _value
 
-from . import amp, autograd, cuda  # noqa: E402
+from . import amp, autograd, cuda, linalg  # noqa: E402
 from ._print import set_printoptions  # noqa: E402
 
 autograd.Variable = _compat.Variable

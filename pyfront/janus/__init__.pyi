@@ -9,6 +9,7 @@ from janus import data as data
 from janus import debug as debug
 from janus import distributions as distributions
 from janus import io as io
+from janus import linalg as linalg
 from janus import nn as nn
 from janus import optim as optim
 from janus import utils as utils

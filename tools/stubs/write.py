@@ -22,7 +22,7 @@ MODULES = ("janus", "janus.amp", "janus.autograd", "janus.cuda", "janus.data",
            "janus.data.dataloader", "janus.data.dataset", "janus.data.sampler", "janus.debug", "janus.distributions",
            "janus.distributions.discrete", "janus.distributions.distribution", "janus.distributions.gamma",
            "janus.distributions.independent", "janus.distributions.inverted", "janus.distributions.kl",
-           "janus.distributions.normal", "janus.distributions.transformed", "janus.distributions.transforms", "janus.io",
+           "janus.distributions.normal", "janus.distributions.transformed", "janus.distributions.transforms", "janus.io", "janus.linalg",
            "janus.nn",
            "janus.nn.activation", "janus.nn.attention", "janus.nn.container", "janus.nn.conv",
            "janus.nn.conv_transpose", "janus.nn.functional", "janus.nn.init", "janus.nn.linear", "janus.nn.loss",
@@ -161,7 +161,8 @@ def function_text(name, value, module, in_class=None, static=""):
     bound = bool(in_class) and static != "@staticmethod\n"
     where = in_class or ("nn.functional" if module == "janus.nn.functional" else None)
     text = parameters(name, signature, where, bound)
-    tensors = in_class == "Tensor" or module in ("janus", "janus.nn.functional", "janus.nn.init")
+    tensors = in_class == "Tensor" or module in ("janus", "janus.linalg", "janus.nn.functional",
+                                                   "janus.nn.init")
     fallback = "None" if name == "__init__" else "Tensor" if name == "forward" or tensors else "Any"
     return f"{static}def {name}({text}) -> {returned(name, in_class, fallback)}: ..."
 
