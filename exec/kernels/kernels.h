@@ -39,7 +39,18 @@ typedef struct jn_vnode {
     jn_kernel_fn kernel;
     size_t workspace;
     int64_t *in_step, *out_step; /* LOOP, PRODUCT: elements from row to row per operand */
+    uint32_t factor[2];          /* PRODUCT: x and z among the variant's factors */
 } jn_vnode;
+
+/* What products collect of a group's row: some rows of a matrix, of which products that have the
+ * same operand have one. */
+typedef struct jn_factor {
+    int64_t rows, cols;
+    uint32_t node; /* the first of the products; its operand i is this */
+    uint8_t i;
+    bool stays; /* it lies in memory that stays as it is till the run ends */
+    jn_src of;  /* what it is, a view of a whole value looked through */
+} jn_factor;
 
 enum { JN_ADDS_ROWS = 1, JN_ADDS_PRODUCTS = 2, JN_ADDS_VALUES = 4 };
 
@@ -125,10 +136,10 @@ typedef struct jn_variant {
     bool *rowed; /* per value */
     bool
         *direct; /* per input: its rows are found through the tasks, so they need not be gathered */
-    uint8_t *adds;        /* per accumulator: what is added to it, bits below */
-    uint32_t n_products;  /* nodes that are */
-    int32_t *goes_to;     /* per value: 2 * node + operand of the product whose rows it is written
-                             to at once; -1: none */
+    uint8_t *adds;      /* per accumulator: what is added to it, bits below */
+    jn_factor *factors; /* of the products that are put off */
+    uint32_t n_factors, n_products;
+    int32_t *goes_to;     /* per value: the factor that it is written to at once; -1: none */
     size_t *scratch;      /* per value: offset per row of temporaries */
     size_t scratch_bytes; /* per row */
     uint32_t max_views;   /* most operands and results of a node */

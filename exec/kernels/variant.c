@@ -79,27 +79,77 @@ static bool is_product(const jn_maker *m, const jn_segnode *n, const jn_row_view
            (r[0].view.dtype == JANUS_F32 || r[0].view.dtype == JANUS_F64);
 }
 
+/* The value that an operand is a view of, if it is all of it, as it lies. */
+static jn_src whole_value(const jn_maker *m, jn_src src) {
+    while (src.kind == JN_SRC_NODE) {
+        const jn_segnode *by = &m->inst->seg->nodes[src.index];
+        const jn_segvalue *v = &m->inst->values[by->value[src.index_out]];
+        if (by->n_out != 1 || !v->alias || !v->contiguous || v->offset != 0)
+            break;
+        const jn_shape *whole =
+            v->base_input ? m->inst->in[v->base] : m->inst->values[v->base].shape;
+        if (whole->bytes != v->shape->bytes)
+            break;
+        src = by->in[0];
+    }
+    return src;
+}
+
+/* Rows of an input stay where its task has put them, those of an output are read there. */
+static bool stays(const jn_maker *m, const jn_src *of) {
+    if (of->kind != JN_SRC_NODE)
+        return of->kind == JN_SRC_INPUT;
+    const jn_segvalue *v = &m->inst->values[m->inst->seg->nodes[of->index].value[of->index_out]];
+    return v->output >= 0 && !v->alias;
+}
+
+/* Finds or makes the factor that operand i of a product is. */
+static bool find_factor(jn_maker *m, jn_vnode *vn, uint8_t i, const jn_row_view *r) {
+    enum { FEW_BYTES = 128 }; /* of a row: a copy is as soon made as it is noted where they are */
+    jn_variant *v = m->v;
+    jn_factor f = {r->view.dims[0],
+                   r->view.dims[1],
+                   (uint32_t)(vn->n - m->inst->seg->nodes),
+                   i,
+                   false,
+                   whole_value(m, vn->n->in[i])};
+    for (uint32_t k = 0; k < v->n_factors; k++) {
+        const jn_factor *o = &v->factors[k];
+        if (o->of.kind == f.of.kind && o->of.index == f.of.index &&
+            o->of.index_out == f.of.index_out && o->rows == f.rows && o->cols == f.cols) {
+            vn->factor[i] = k;
+            return true;
+        }
+    }
+    if (!v->factors)
+        v->factors = jn_arena_alloc(m->a, 2 * (size_t)m->inst->seg->n_nodes * sizeof *v->factors);
+    if (!v->factors)
+        return false;
+    f.stays =
+        f.cols * (int64_t)jn_dtype_size((janus_dtype)r->view.dtype) >= FEW_BYTES && stays(m, &f.of);
+    vn->factor[i] = v->n_factors;
+    v->factors[v->n_factors++] = f;
+    return true;
+}
+
 static janus_status collect_rows(jn_maker *m, jn_vnode *vn, const jn_row_view *r) {
     vn->mode = JN_V_PRODUCT;
     vn->in_step = jn_arena_zalloc(m->a, 2 * sizeof *vn->in_step);
     if (!vn->in_step)
         return JN_NO_MEMORY();
-    for (int i = 0; i < 2; i++) {
-        const jn_src *src = &vn->n->in[i];
+    for (uint8_t i = 0; i < 2; i++) {
         vn->in[i] = r[i].view;
         vn->in_step[i] = r[i].rowed ? r[i].step : 0;
-        if (src->kind != JN_SRC_NODE)
+        if (!find_factor(m, vn, i, &r[i]))
+            return JN_NO_MEMORY();
+        const jn_src *of = &m->v->factors[vn->factor[i]].of;
+        if (of->kind != JN_SRC_NODE)
             continue;
-        uint32_t value = m->inst->seg->nodes[src->index].value[src->index_out];
+        uint32_t value = m->inst->seg->nodes[of->index].value[of->index_out];
         const jn_segvalue *v = &m->inst->values[value];
-        if (v->alias && !v->base_input && v->contiguous && v->offset == 0 &&
-            m->inst->values[v->base].shape->bytes == v->shape->bytes) {
-            value = v->base;
-            v = &m->inst->values[value];
-        }
         if (!v->alias && !v->copied && v->output < 0 && (r[i].rowed || m->v->single) &&
             m->v->goes_to[value] < 0)
-            m->v->goes_to[value] = 2 * (int32_t)(vn->n - m->inst->seg->nodes) + i;
+            m->v->goes_to[value] = (int32_t)vn->factor[i];
     }
     m->v->n_products++;
     return JANUS_OK;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "exec/schedule/group.h"
 #include "exec/schedule/rows.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
@@ -13,7 +14,7 @@
 #include "ops/services.h"
 
 enum {
-    PRODUCT_ROWS = 256,      /* room for these, unless they are many bytes */
+    PRODUCT_ROWS = 256,      /* room for these, unless they are many bytes; multiplied at once */
     SETTLE_ROWS = 64,        /* worth a block of a lane's own */
     PRODUCT_BYTES = 4 << 20, /* of collected rows: more are multiplied before the next group, unless
                                 the sum, which is read and written then, is larger than both */
@@ -95,13 +96,15 @@ janus_status jn_acc_add(jn_acc *a, uint32_t k, const char *from, int64_t step, u
 /* ---- products ----------------------------------------------------------------------------------
  */
 
-/* part `to` of the sum += the product */
-static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product *p) {
+/* part `to` of the sum += x' z */
+static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_kept_rows *x,
+                             const char *x_data, const jn_kept_rows *z, const char *z_data,
+                             int64_t rows) {
     uint8_t dtype = a->shape->dtype;
-    int64_t dims[3][2] = {{p->rows, p->x_cols}, {p->rows, p->z_cols}, {p->x_cols, p->z_cols}};
-    int64_t strides[3][2] = {{p->x_cols, 1}, {p->z_cols, 1}, {p->z_cols, 1}};
-    jn_view v[3] = {{p->x, dims[0], strides[0], 2, dtype, true},
-                    {p->z, dims[1], strides[1], 2, dtype, true},
+    int64_t dims[3][2] = {{rows, x->cols}, {rows, z->cols}, {x->cols, z->cols}};
+    int64_t strides[3][2] = {{x->cols, 1}, {z->cols, 1}, {z->cols, 1}};
+    jn_view v[3] = {{(char *)x_data, dims[0], strides[0], 2, dtype, true},
+                    {(char *)z_data, dims[1], strides[1], 2, dtype, true},
                     {to->data, dims[2], strides[2], 2, dtype, true}};
     jn_sig sig = {jn_service_xtz.op, v, v + 2, 2, 1, jn_service_xtz.attrs};
     const jn_op_impl *impl = &jn_op_impls[sig.op->id];
@@ -131,14 +134,69 @@ static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_product 
     return flags ? JN_NO_MEMORY() : JANUS_OK;
 }
 
-/* What part `from` has collected, added to part `to`, which has a block. */
-static janus_status multiply_all(const jn_acc *a, jn_acc_part *from, jn_acc_part *to) {
-    for (jn_product *p = from->products; p; p = p->next) {
-        if (p->rows)
-            JN_TRY(multiply(a, to, p));
-        p->rows = 0; /* its memory takes other rows */
+/* Rows one behind the other: where they lie so, or in `room`. */
+static const char *together(const jn_kept_rows *f, int64_t first, int64_t n, size_t row,
+                            char *room) {
+    enum { LINE = 64, MOST = 2048 };
+    if (!f->at)
+        return f->data + (size_t)first * row;
+    const char *const *at = f->at + first;
+    int64_t i = 1;
+    while (i < n && at[i] == at[0] + (size_t)i * row)
+        i++;
+    if (i >= n)
+        return at[0];
+    size_t ahead = row < MOST ? row : MOST;
+    int64_t rows = jn_rows_ahead(ahead);
+    for (i = 0; i < n; i++) {
+        for (size_t k = 0; i + rows < n && k < ahead; k += LINE)
+            __builtin_prefetch(at[i + rows] + k);
+        memcpy(room + (size_t)i * row, at[i], row);
     }
-    from->product_bytes = 0;
+    return room;
+}
+
+/* A product over rows of several tasks is made of so many at once, wherever they lie. */
+static janus_status multiply_rows(jn_run *r, const jn_acc *a, uint32_t k, const jn_product *p,
+                                  jn_acc_part *to) {
+    const jn_collected *c = p->of;
+    const jn_kept_rows *x = &c->factor[p->x], *z = &c->factor[p->z];
+    size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
+    size_t x_row = (size_t)x->cols * size, z_row = (size_t)z->cols * size;
+    int64_t first = p->from * x->rows, end = c->taken * x->rows,
+            most = c->cap > 1 ? PRODUCT_ROWS : end;
+    size_t x_room = ((size_t)(x->at ? most : 0) * x_row + 63) & ~(size_t)63;
+    char *room = NULL;
+    if (c->cap > 1 && (x->at || z->at) && first < end)
+        JN_TRY(jn_scratch_take(r, k, x_room + (size_t)(z->at ? most : 0) * z_row, &room));
+    for (; first < end; first += most) {
+        int64_t n = end - first < most ? end - first : most;
+        const char *x_data = together(x, first, n, x_row, room),
+                   *z_data = together(z, first, n, z_row, room ? room + x_room : NULL);
+        JN_TRY(multiply(a, to, x, x_data, z, z_data, n));
+    }
+    return JANUS_OK;
+}
+
+/* When nobody needs what has been collected its memory takes other rows. */
+static void has_multiplied(jn_product *p) {
+    jn_collected *c = p->of;
+    p->from = c->taken;
+    for (uint32_t i = 0; i < c->n_products; i++)
+        if (c->product[i].sum && c->product[i].from < c->taken)
+            return;
+    for (uint32_t i = 0; i < c->n_products; i++)
+        c->product[i].from = 0;
+    c->taken = 0;
+}
+
+/* What part `k` has collected, added to part `to`, which has a block. */
+static janus_status multiply_all(jn_run *r, jn_acc *a, uint32_t k, jn_acc_part *to) {
+    for (jn_product *p = a->part[k].products; p; p = p->next) {
+        JN_TRY(multiply_rows(r, a, k, p, to));
+        has_multiplied(p);
+    }
+    a->part[k].product_bytes = 0;
     return JANUS_OK;
 }
 
@@ -147,41 +205,109 @@ static size_t product_room(const jn_acc *a) {
     return a->shape->bytes > PRODUCT_BYTES ? a->shape->bytes : PRODUCT_BYTES;
 }
 
-/* Rows of so many bytes that a block has room for. */
-static int64_t most_rows(const jn_acc *a, size_t row_bytes) {
-    size_t most = product_room(a) / (row_bytes + 1);
-    return most < PRODUCT_ROWS ? (int64_t)most : PRODUCT_ROWS;
+/* Bytes that a task's rows of a factor take: of themselves, or of where they lie. */
+static size_t kept_bytes(const jn_factor *f, size_t size) {
+    return (size_t)f->rows * (f->stays ? sizeof(char *) : (size_t)f->cols * size);
 }
 
-janus_status jn_acc_product(jn_run *r, jn_acc *a, uint32_t k, int64_t rows, int64_t x_cols,
-                            int64_t z_cols, char **x, char **z) {
-    size_t size = jn_dtype_size((janus_dtype)a->shape->dtype);
-    jn_acc_part *part = &a->part[k];
-    jn_product *p = part->products;
-    while (p && (p->x_cols != x_cols || p->z_cols != z_cols || p->cap - p->rows < rows))
-        p = p->next;
-    if (!p) {
-        p = jn_arena_zalloc(&r->mem->arena, sizeof *p);
-        if (!p)
-            return JN_NO_MEMORY();
-        int64_t most = most_rows(a, (size_t)(x_cols + z_cols) * size);
-        p->cap = rows > most ? rows : most;
-        p->x_cols = x_cols;
-        p->z_cols = z_cols;
-        size_t x_bytes = ((size_t)(p->cap * x_cols) * size + 63) & ~(size_t)63;
-        size_t bytes = x_bytes + (size_t)(p->cap * z_cols) * size;
-        p->apart = bytes >= APART_BYTES && r->on->host;
-        p->x = p->apart ? jn_mem_apart(r->mem, bytes) : jn_mem_tensor(r->mem, bytes);
-        if (!p->x)
-            return jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
-        p->z = p->x + x_bytes;
-        p->next = part->products;
-        part->products = p;
+/* Tasks that a collection has room for. */
+static int64_t room_for(const jn_variant *v, jn_acc *const *accs, uint32_t n) {
+    size_t bytes = 1, least = SIZE_MAX;
+    int64_t rows = 1;
+    for (uint32_t i = 0; i < v->n_factors; i++) {
+        const jn_factor *f = &v->factors[i];
+        const jn_acc *a = accs[v->nodes[f->node].acc];
+        bytes += kept_bytes(f, jn_dtype_size((janus_dtype)a->shape->dtype));
+        rows = f->rows > rows ? f->rows : rows;
+        least = product_room(a) < least ? product_room(a) : least;
     }
-    *x = p->x + (size_t)(p->rows * x_cols) * size;
-    *z = p->z + (size_t)(p->rows * z_cols) * size;
-    p->rows += rows;
-    part->product_bytes += (size_t)(rows * (x_cols + z_cols)) * size;
+    int64_t most = PRODUCT_ROWS / rows, fit = (int64_t)(least / bytes);
+    most = fit < most ? fit : most;
+    return most > n ? most : n;
+}
+
+/* Whether it collects for the same products, and has room for n tasks more. */
+static bool collects(const jn_collected *c, const jn_variant *v, jn_acc *const *accs, uint32_t n) {
+    if (c->n_products != v->n_products || c->n_factors != v->n_factors || c->cap - c->taken < n)
+        return false;
+    for (uint32_t i = 0; i < v->n_factors; i++)
+        if (c->factor[i].rows != v->factors[i].rows || c->factor[i].cols != v->factors[i].cols ||
+            (c->factor[i].at != NULL) != v->factors[i].stays)
+            return false;
+    const jn_product *p = c->product;
+    for (const jn_vnode *vn = v->nodes; p < c->product + c->n_products; vn++)
+        if (vn->mode == JN_V_PRODUCT) {
+            if (p->sum != accs[vn->acc] || p->x != vn->factor[0] || p->z != vn->factor[1])
+                return false;
+            p++;
+        }
+    return true;
+}
+
+/* Memory for the rows of a factor of so many tasks. */
+static janus_status place_factor(jn_run *r, const jn_factor *f, int64_t tasks, size_t size,
+                                 jn_kept_rows *out) {
+    size_t bytes = (size_t)tasks * kept_bytes(f, size);
+    out->rows = f->rows;
+    out->cols = f->cols;
+    out->apart = !f->stays && bytes >= APART_BYTES && r->on->host;
+    if (f->stays)
+        out->at = jn_arena_alloc(&r->mem->arena, bytes);
+    else
+        out->data = out->apart ? jn_mem_apart(r->mem, bytes) : jn_mem_tensor(r->mem, bytes);
+    return out->at || out->data ? JANUS_OK
+                                : jn_error(JANUS_NO_MEMORY, "no memory for the rows of a product");
+}
+
+static janus_status new_collection(jn_run *r, const jn_variant *v, jn_acc *const *accs, uint32_t k,
+                                   uint32_t n, jn_collected **out) {
+    jn_collected *c =
+        jn_arena_zalloc(&r->mem->arena, sizeof *c + v->n_products * sizeof *c->product +
+                                            v->n_factors * sizeof *c->factor);
+    if (!c)
+        return JN_NO_MEMORY();
+    c->product = (jn_product *)(c + 1);
+    c->factor = (jn_kept_rows *)(c->product + v->n_products);
+    c->n_factors = v->n_factors;
+    c->cap = room_for(v, accs, n);
+    for (uint32_t i = 0; i < v->n_factors; i++) {
+        const jn_acc *a = accs[v->nodes[v->factors[i].node].acc];
+        JN_TRY(place_factor(r, &v->factors[i], c->cap, jn_dtype_size((janus_dtype)a->shape->dtype),
+                            &c->factor[i]));
+    }
+    for (const jn_vnode *vn = v->nodes; c->n_products < v->n_products; vn++) {
+        if (vn->mode != JN_V_PRODUCT)
+            continue;
+        jn_acc *a = accs[vn->acc];
+        jn_product *p = &c->product[c->n_products++];
+        *p = (jn_product){a->part[k].products, a, c, vn->factor[0], vn->factor[1], 0};
+        a->part[k].products = p;
+    }
+    c->held = c->n_products;
+    *out = c;
+    return JANUS_OK;
+}
+
+janus_status jn_acc_collect(jn_run *r, const jn_variant *v, jn_acc *const *accs, uint32_t k,
+                            uint32_t n, jn_collected **out) {
+    const jn_vnode *first = v->nodes;
+    while (first->mode != JN_V_PRODUCT)
+        first++;
+    const jn_product *p = accs[first->acc]->part[k].products;
+    while (p && (p != p->of->product || !collects(p->of, v, accs, n)))
+        p = p->next;
+    if (p)
+        *out = p->of;
+    else
+        JN_TRY(new_collection(r, v, accs, k, n, out));
+    jn_collected *c = *out;
+    c->taken += n;
+    for (uint32_t i = 0; i < c->n_products; i++) {
+        const jn_kept_rows *x = &c->factor[c->product[i].x], *z = &c->factor[c->product[i].z];
+        jn_acc *a = c->product[i].sum;
+        a->part[k].product_bytes += (size_t)(n * x->rows * (x->cols + z->cols)) *
+                                    jn_dtype_size((janus_dtype)a->shape->dtype);
+    }
     return JANUS_OK;
 }
 
@@ -190,7 +316,7 @@ static janus_status multiply_own(jn_lane *l, jn_acc *a, uint32_t k) {
     jn_lane_lock(l);
     janus_status st = jn_acc_block(l->run, a, k);
     jn_lane_unlock(l);
-    return st == JANUS_OK ? multiply_all(a, &a->part[k], &a->part[k]) : st;
+    return st == JANUS_OK ? multiply_all(l->run, a, k, &a->part[k]) : st;
 }
 
 bool jn_acc_is_full(const jn_acc *a, uint32_t k, size_t more) {
@@ -203,7 +329,7 @@ janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) { return multip
 janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
     int64_t rows = 0;
     for (const jn_product *q = a->part[l->index].products; q; q = q->next)
-        rows += q->rows;
+        rows += (q->of->taken - q->from) * q->of->factor[q->x].rows;
     return rows < SETTLE_ROWS ? JANUS_OK : multiply_own(l, a, l->index);
 }
 
@@ -212,9 +338,15 @@ janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
 
 /* All that is collected is multiplied: memory of many bytes is not needed any more. */
 static void drop_products(jn_run *r, jn_acc_part *part) {
-    for (jn_product *p = part->products; p; p = p->next)
-        if (p->apart)
-            jn_mem_apart_done(r->mem, p->x);
+    for (jn_product *p = part->products; p; p = p->next) {
+        jn_collected *c = p->of;
+        p->sum = NULL;
+        if (--c->held)
+            continue;
+        for (uint32_t i = 0; i < c->n_factors; i++)
+            if (c->factor[i].apart)
+                jn_mem_apart_done(r->mem, c->factor[i].data);
+    }
     part->products = NULL;
 }
 
@@ -222,7 +354,7 @@ static janus_status sum_parts(jn_run *r, jn_acc *a) {
     jn_acc_part *sum = &a->part[0];
     JN_TRY(jn_acc_block(r, a, 0));
     for (int k = 0; k < JN_MAX_RANGES; k++) {
-        JN_TRY(multiply_all(a, &a->part[k], sum));
+        JN_TRY(multiply_all(r, a, (uint32_t)k, sum));
         drop_products(r, &a->part[k]);
     }
     for (int k = 1; k < JN_MAX_RANGES; k++) {

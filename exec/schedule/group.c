@@ -175,21 +175,13 @@ static janus_status place_accs(jn_group *g, jn_variant *const *v) {
     return JANUS_OK;
 }
 
-/* Room for the rows of products that are put off: per node those of x and of z. */
+/* Room for what its products collect. */
 static janus_status place_products(jn_group *g, const jn_variant *v) {
-    const jn_segment *seg = g->inst->seg;
     if (!v->n_products)
         return JANUS_OK;
-    g->product = jn_arena_alloc(&g->lane->run->mem->tasks, seg->n_nodes * sizeof *g->product);
-    if (!g->product)
-        return JN_NO_MEMORY();
-    for (uint32_t i = 0; i < seg->n_nodes; i++) {
-        const jn_vnode *vn = &v->nodes[i];
-        if (vn->mode == JN_V_PRODUCT)
-            JN_TRY(jn_acc_product(g->lane->run, g->task[0]->accs[vn->acc], jn_group_part(g, 0),
-                                  g->n * vn->in[0].dims[0], vn->in[0].dims[1], vn->in[1].dims[1],
-                                  &g->product[i][0], &g->product[i][1]));
-    }
+    JN_TRY(jn_acc_collect(g->lane->run, v, g->task[0]->accs, jn_group_part(g, 0), g->n,
+                          &g->collected));
+    g->first_collected = g->collected->taken - g->n;
     return JANUS_OK;
 }
 

@@ -17,8 +17,9 @@ typedef struct jn_group {
     uint32_t ranges; /* that may run on threads of their own; 1 in a lane beside others */
     bool in_turn;    /* they are too short for that, unless a list of them is run again */
     uint64_t mask;
-    uint8_t *layout;     /* per input */
-    char *(*product)[2]; /* per node: where the rows of a product go */
+    uint8_t *layout;                /* per input */
+    struct jn_collected *collected; /* what its products take, from this task on; or NULL */
+    int64_t first_collected;
 } jn_group;
 
 /* Its ranges of rows, and tiles in them, as threads of the host run them. */
@@ -39,9 +40,19 @@ static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
     return g->lane->index + range;
 }
 
+/* Rows of so many bytes that are asked for ahead of the one that is copied: as many lines as a core
+ * waits for at once. */
+static inline uint32_t jn_rows_ahead(size_t bytes) {
+    enum { LINE = 64, LINES = 24, LEAST = 2 };
+    size_t rows = LINES / ((bytes + LINE - 1) / LINE + 1) + 1;
+    return rows > LEAST ? (uint32_t)rows : LEAST;
+}
+
 /* exec/schedule/order.c: puts the rows, at least two, into the order in which most of them are read
  * where they lie. */
 void jn_group_order(jn_group *g);
+/* exec/schedule/tile.c: scratch memory of a range, till its next tile. */
+janus_status jn_scratch_take(jn_run *r, uint32_t part, size_t bytes, char **out);
 /* Room for the temporaries of n rows in a range: running them then allocates nothing. */
 janus_status jn_tile_reserve(const jn_group *g, const jn_variant *v, uint32_t n, uint32_t range);
 /* Where the calls of its tiles are written down: of a group of the run's own thread, which then

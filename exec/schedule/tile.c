@@ -75,11 +75,12 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
 /* The rows of an input go to `to`, `step` bytes apart.  They lie wherever a task's producer put
  * them: the memory of those to come is asked for ahead. */
 static void gather(const tile *w, uint32_t i, char *to, size_t step) {
-    enum { AHEAD = 3, LINE = 64, MOST = 2048 };
+    enum { LINE = 64, MOST = 2048 };
     size_t bytes = w->g->inst->in[i]->bytes, ahead = bytes < MOST ? bytes : MOST;
+    uint32_t rows = jn_rows_ahead(ahead);
     for (uint32_t t = 0; t < w->n; t++, to += step) {
-        if (t + AHEAD < w->n) {
-            const char *next = w->task[t + AHEAD]->in[i]->data;
+        if (t + rows < w->n) {
+            const char *next = w->task[t + rows]->in[i]->data;
             for (size_t k = 0; k < ahead; k += LINE)
                 __builtin_prefetch(next + k);
         }
@@ -87,6 +88,12 @@ static void gather(const tile *w, uint32_t i, char *to, size_t step) {
             jn_replay_copy(w->list, to, w->task[t]->in[i]->data, bytes);
         memcpy(to, w->task[t]->in[i]->data, bytes);
     }
+}
+
+janus_status jn_scratch_take(jn_run *r, uint32_t part, size_t bytes, char **out) {
+    JN_TRY(reserve_scratch(r, part, bytes));
+    *out = r->of_schedule.scratch[part].data;
+    return JANUS_OK;
 }
 
 static janus_status prepare_inputs(tile *w, bump *b) {
@@ -127,11 +134,16 @@ static inline char *src_data(const tile *w, const jn_src *src) {
     return jn_operand_data(w->g->inst->seg, &w->data, src);
 }
 
-/* Where this tile's rows of operand `i` of a product go. */
-static char *product_rows(const tile *w, uint32_t node, int i) {
-    const jn_view *v = &w->v->nodes[node].in[i];
-    size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * jn_dtype_size((janus_dtype)v->dtype);
-    return w->g->product[node][i] + (size_t)(w->task - w->g->task) * bytes;
+/* The number of the tile's first row of a factor among all that are collected. */
+static size_t first_row(const tile *w, uint32_t factor) {
+    int64_t task = w->g->first_collected + (w->task - w->g->task);
+    return (size_t)(task * w->v->factors[factor].rows);
+}
+
+/* Where they go. */
+static char *factor_rows(const tile *w, uint32_t factor, janus_dtype dtype) {
+    size_t row = (size_t)w->v->factors[factor].cols * jn_dtype_size(dtype);
+    return w->g->collected->factor[factor].data + first_row(w, factor) * row;
 }
 
 static bool is_apart(const tile *w, const jn_src *src) {
@@ -139,14 +151,34 @@ static bool is_apart(const tile *w, const jn_src *src) {
            w->v->direct[src->index];
 }
 
-static void collect(tile *w, uint32_t node) {
+/* Where the rows of an operand of a product lie. */
+static void note_rows(const tile *w, const jn_factor *f, const char **to, const jn_src *src,
+                      size_t step, size_t row) {
+    bool input = f->of.kind == JN_SRC_INPUT;
+    const char *first = input ? NULL : src_data(w, src);
+    for (uint32_t t = 0; t < w->n; t++) {
+        const char *at = input ? w->task[t]->in[f->of.index]->data : first + t * step;
+        for (int64_t i = 0; i < f->rows; i++, at += row)
+            *to++ = at;
+    }
+}
+
+static void collect(const tile *w, uint32_t node) {
     const jn_vnode *vn = &w->v->nodes[node];
     for (int i = 0; i < 2; i++) {
-        const jn_view *v = &vn->in[i];
+        const jn_factor *f = &w->v->factors[vn->factor[i]];
         const jn_src *src = &vn->n->in[i];
-        size_t size = jn_dtype_size((janus_dtype)v->dtype);
-        size_t bytes = (size_t)(v->dims[0] * v->dims[1]) * size;
-        char *to = product_rows(w, node, i);
+        janus_dtype dtype = (janus_dtype)vn->in[i].dtype;
+        size_t size = jn_dtype_size(dtype), row = (size_t)f->cols * size,
+               bytes = (size_t)f->rows * row, step = (size_t)vn->in_step[i] * size;
+        if (f->node != node || f->i != i)
+            continue; /* another product has it */
+        if (f->stays) {
+            const char **at = w->g->collected->factor[vn->factor[i]].at;
+            note_rows(w, f, at + first_row(w, vn->factor[i]), src, step, row);
+            continue;
+        }
+        char *to = factor_rows(w, vn->factor[i], dtype);
         if (is_apart(w, src)) {
             gather(w, src->index, to, bytes);
             continue;
@@ -154,7 +186,7 @@ static void collect(tile *w, uint32_t node) {
         const char *from = src_data(w, src);
         if (from == to)
             continue; /* written there at once */
-        for (uint32_t t = 0; t < w->n; t++, to += bytes, from += (size_t)vn->in_step[i] * size)
+        for (uint32_t t = 0; t < w->n; t++, to += bytes, from += step)
             memcpy(to, from, bytes);
     }
 }
@@ -178,7 +210,7 @@ static void place_values(tile *w) {
             w->data.value[i] = base + v->offset * (int64_t)jn_dtype_size(v->shape->dtype);
         } else if (w->v->goes_to[i] >= 0) {
             w->data.value[i] =
-                product_rows(w, (uint32_t)w->v->goes_to[i] / 2, w->v->goes_to[i] % 2);
+                factor_rows(w, (uint32_t)w->v->goes_to[i], (janus_dtype)v->shape->dtype);
         } else if (v->shape && v->output >= 0) {
             w->data.value[i] = w->task[0]->out[v->output].data;
         } else if (v->shape && !w->v->inside[i]) {

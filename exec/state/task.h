@@ -69,7 +69,7 @@ typedef struct jn_acc_part {
     char *data;      /* a block; NULL: none */
     bool written;
     jn_product *products; /* put off */
-    size_t product_bytes; /* of rows collected and not multiplied */
+    size_t product_bytes; /* of their factors, collected and not multiplied */
 } jn_acc_part;
 
 /* A sum that tasks add to (exec/schedule/acc.h). */
