@@ -53,7 +53,7 @@ typedef struct history {
     jn_arena *arena;
     jpy_stage *stage;
     bool remains;
-    uint8_t *wires;  /* by SubGraph, where there are several results */
+    uint8_t *wires;  /* by SubGraph */
     jpy_set readers; /* results that may be computed from what is stored and read again */
 } history;
 
@@ -112,9 +112,18 @@ static janus_status keep(const jn_subgraph *g, keeping *to, kept k, bool again) 
     return JANUS_OK;
 }
 
+/* Results of the stage that are computed from a value of main if an arm is taken that hands it on.
+ */
+typedef struct lead {
+    jpy_set outs;
+    uint8_t arm;
+    struct lead *next;
+} lead;
+
 /* Per value of a body: by node, then by result. */
 typedef struct values {
-    jpy_set **outs; /* results of the stage computed from it */
+    jpy_set **outs; /* results of the stage computed from it, whichever arms are taken */
+    lead ***leads;  /* those of main that an arm decides */
     jpy_set *ins;   /* per node: inputs of the stage it is computed from; 0: it has no history */
 } values;
 
@@ -184,6 +193,63 @@ uint8_t jcv_arm_of(jpy_stage *x, const jcv_stage_at *at, const jn_node *branch, 
     return arm_number(x, at->main, m, which == 0, 0);
 }
 
+/* The arm `also`, and in it that of a branch of main. */
+static uint8_t arm_in(history *h, const jn_node *branch, unsigned which, uint8_t also,
+                      bool *never) {
+    const jcv_stage_at *at = h->place;
+    jn_value c = branch->in[0];
+    *never = false;
+    if (!also || branch->op->role != JN_ROLE_IF)
+        return also ? also : jcv_arm_of(h->stage, at, branch, which);
+    return both_arms(h->stage, at->main,
+                     c.node ? (jn_value){at->first + c.node - 1, c.index} : at->in[c.index],
+                     which == 0, also, never);
+}
+
+static bool opposite(const jpy_stage *x, uint8_t a, uint8_t b) {
+    jpy_arm p = x->arms.data[a - 1], q = x->arms.data[b - 1];
+    return p.result == q.result && p.holds != q.holds && p.also == q.also;
+}
+
+/* Results of the stage are computed from v, if an arm is taken (0: whichever is). */
+static janus_status lead_to(history *h, const values *x, jn_value v, jpy_set outs, uint8_t arm) {
+    lead **at = x->leads ? &x->leads[v.node][v.index] : NULL;
+    if (!arm || !at) {
+        x->outs[v.node][v.index] |= outs;
+        return JANUS_OK;
+    }
+    outs &= ~x->outs[v.node][v.index];
+    for (lead *l = *at; l && outs; l = l->next) {
+        jpy_set both = opposite(h->stage, l->arm, arm) ? l->outs & outs : 0;
+        l->outs &= ~both;
+        outs &= ~both;
+        if (both)
+            JN_TRY(lead_to(h, x, v, both, h->stage->arms.data[arm - 1].also));
+        if (l->arm == arm) {
+            l->outs |= outs;
+            return JANUS_OK;
+        }
+    }
+    if (!outs)
+        return JANUS_OK;
+    lead *l = room(h, 1, sizeof *l);
+    if (!l)
+        return JN_NO_MEMORY();
+    *l = (lead){outs, arm, *at};
+    *at = l;
+    return JANUS_OK;
+}
+
+/* What result k of a node leads to if an arm is taken, and not anyhow. */
+static jpy_set led_to(const values *x, const jn_node *n, uint32_t k, uint8_t arm) {
+    jpy_set outs = 0;
+    if (!arm)
+        return x->outs[n->id][k];
+    for (const lead *l = x->leads[n->id][k]; l; l = l->next)
+        outs |= l->arm == arm ? l->outs & ~x->outs[n->id][k] : 0;
+    return outs;
+}
+
 /* What is kept in a body is kept of the parameters that it may be, too. */
 static janus_status keep_in(body *b, kept s, bool again) {
     bool view = false;
@@ -202,8 +268,8 @@ static janus_status keep_in(body *b, kept s, bool again) {
 
 /* A body that a call runs, with what its results lead to, and back with its parameters'. */
 static janus_status run_body(history *h, body *caller, const values *x, const jn_node *n,
-                             const jn_subgraph *g, unsigned carried, jpy_set *outs,
-                             jpy_set *params) {
+                             const jn_subgraph *g, unsigned carried, jpy_set *outs, jpy_set *params,
+                             uint8_t arm) {
     unsigned first = first_operand(n), index = n->op->role == JN_ROLE_FOREACH;
     size_t n_results = g->results.n;
     for (body *b = caller; b; b = b->up) {
@@ -248,10 +314,13 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
             outs[k] |= params[k + index];
         }
     } while (b.again && st == JANUS_OK);
-    bool any = b.has.groups.n || b.has.kept.n;
-    uint8_t arm = 0;
+    bool any = b.has.groups.n || b.has.kept.n, never = false;
     if (any && st == JANUS_OK && !caller->up)
-        arm = jcv_arm_of(h->stage, h->place, n, g == n->subs[1]);
+        arm = arm_in(h, n, g == n->subs[1], arm, &never);
+    if (never) {
+        keeping_free(&b.has);
+        return st;
+    }
     for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++) {
         jpy_group one = b.has.groups.data[i];
         one.arm = arm ? arm : one.arm;
@@ -278,7 +347,8 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
     return st;
 }
 
-static janus_status run_call(history *h, body *b, const values *x, const jn_node *n) {
+/* `arm`: results lead on to those of the stage if it is taken. */
+static janus_status run_call(history *h, body *b, const values *x, const jn_node *n, uint8_t arm) {
     unsigned first = first_operand(n);
     bool loop = n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
     for (unsigned s = n->op->role == JN_ROLE_WHILE; s < 2 && n->subs[s]; s++) {
@@ -288,25 +358,36 @@ static janus_status run_call(history *h, body *b, const values *x, const jn_node
         if (!outs || !params)
             return JN_NO_MEMORY();
         for (size_t k = 0; k < g->results.n && k < n->n_out; k++)
-            outs[k] = is_float(n->out[k]) ? x->outs[n->id][k] : 0;
-        JN_TRY(run_body(h, b, x, n, g, loop ? (unsigned)g->results.n : 0, outs, params));
-        for (uint32_t k = first; k < n->n_in; k++)
+            outs[k] = is_float(n->out[k]) ? led_to(x, n, (uint32_t)k, arm) : 0;
+        JN_TRY(run_body(h, b, x, n, g, loop ? (unsigned)g->results.n : 0, outs, params, arm));
+        bool hands_on = false, never = false;
+        for (uint32_t k = first; k < n->n_in && k - first < g->params.n; k++)
+            hands_on = hands_on || (params[k - first] && main_ins(h, b, x, n->in[k]));
+        if (!hands_on)
+            continue;
+        uint8_t in = first && x->leads ? arm_in(h, n, s, arm, &never) : arm;
+        for (uint32_t k = first; k < n->n_in && !never; k++)
             if (k - first < g->params.n && main_ins(h, b, x, n->in[k]))
-                x->outs[n->in[k].node][n->in[k].index] |= params[k - first];
+                JN_TRY(lead_to(h, x, n->in[k], params[k - first], in));
     }
     return JANUS_OK;
 }
 
 /* An op with a history: what it keeps, and what its operands lead to. */
-static janus_status run_op(history *h, body *b, const values *x, const jn_node *n, jpy_set outs) {
+static janus_status run_op(history *h, body *b, const values *x, const jn_node *n, jpy_set outs,
+                           uint8_t arm) {
     bool tracked[JPY_SAVES_READ] = {false};
-    kept s = {.outs = outs, .ins = x->ins[n->id], .at = b->at ? b->at : n->id, .op = n->op->name};
+    kept s = {.outs = outs,
+              .ins = x->ins[n->id],
+              .at = b->at ? b->at : n->id,
+              .op = n->op->name,
+              .arm = arm};
     for (uint32_t k = 0; k < n->n_in; k++) {
         bool is = main_ins(h, b, x, n->in[k]) != 0;
         if (k < JPY_SAVES_READ)
             tracked[k] = is;
         if (is)
-            x->outs[n->in[k].node][n->in[k].index] |= outs;
+            JN_TRY(lead_to(h, x, n->in[k], outs, arm));
     }
     bool any = false;
     for (uint32_t k = 0; k < n->n_in; k++) {
@@ -324,7 +405,18 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
         any = true;
         JN_TRY(keep_in(b, s, true));
     }
-    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, 0}) : JANUS_OK;
+    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, arm}) : JANUS_OK;
+}
+
+/* A node and what its results lead to if an arm is taken; 0: whichever is. */
+static janus_status run_node(history *h, body *b, const values *x, const jn_node *n, uint8_t arm,
+                             bool stores) {
+    jpy_set outs = 0;
+    for (uint32_t k = 0; k < n->n_out; k++)
+        outs |= led_to(x, n, k, arm);
+    if ((!outs && !stores) || !x->ins[n->id])
+        return JANUS_OK;
+    return n->subs[0] ? run_call(h, b, x, n, arm) : run_op(h, b, x, n, outs, arm);
 }
 
 enum { STORES = 1, READS = 2 };
@@ -376,12 +468,16 @@ static janus_status find_readers(history *h) {
 static janus_status walk(history *h, body *b) {
     const jn_subgraph *g = b->g;
     jpy_set stored = h->readers | (h->remains ? JPY_SET_WAITS : 0);
-    values x = {room(h, g->nodes.n, sizeof *x.outs), room(h, g->nodes.n, sizeof *x.ins)};
-    if (!x.outs || !x.ins)
+    values x = {room(h, g->nodes.n, sizeof *x.outs),
+                b->up ? NULL : room(h, g->nodes.n, sizeof *x.leads),
+                room(h, g->nodes.n, sizeof *x.ins)};
+    if (!x.outs || !x.ins || (!x.leads && !b->up))
         return JN_NO_MEMORY();
     for (size_t i = 0; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
-        if (!(x.outs[i] = room(h, i ? n->n_out : g->params.n, sizeof **x.outs)))
+        size_t n_values = i ? n->n_out : g->params.n;
+        if (!(x.outs[i] = room(h, n_values, sizeof **x.outs)) ||
+            (x.leads && !(x.leads[i] = room(h, n_values, sizeof **x.leads))))
             return JN_NO_MEMORY();
         if (i && n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
             continue;
@@ -395,17 +491,11 @@ static janus_status walk(history *h, body *b) {
             x.outs[g->results.data[k].node][g->results.data[k].index] |= b->of_results[k];
     for (size_t i = g->nodes.n; i-- > 1;) {
         const jn_node *n = g->nodes.data[i];
-        jpy_set outs = 0;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            outs |= x.outs[i][k];
         if (n->op == JN_OP(wire_put) && main_ins(h, b, &x, n->in[0]))
             x.outs[n->in[0].node][n->in[0].index] |= stored;
-        if ((!outs && !(h->readers && (wires_of(h, n) & STORES))) || !x.ins[i])
-            continue;
-        if (n->subs[0])
-            JN_TRY(run_call(h, b, &x, n));
-        else
-            JN_TRY(run_op(h, b, &x, n, outs));
+        JN_TRY(run_node(h, b, &x, n, 0, h->readers && (wires_of(h, n) & STORES)));
+        for (uint8_t arm = 1; x.leads && arm <= h->stage->arms.n; arm++)
+            JN_TRY(run_node(h, b, &x, n, arm, false));
     }
     for (size_t p = 0; p < g->params.n && b->of_params; p++) {
         b->again = b->again || (b->calls_itself && (x.outs[0][p] & ~b->of_params[p]));
@@ -557,7 +647,7 @@ janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) 
         return JN_NO_MEMORY();
     for (size_t i = 0; i < x->place.n; i++)
         b.of_results[x->place.data[i]] = JPY_SET_OF(i);
-    janus_status st = x->place.n > 1 ? find_readers(&h) : JANUS_OK;
+    janus_status st = find_readers(&h);
     if (st == JANUS_OK)
         st = walk(&h, &b);
     if (st == JANUS_OK)

@@ -286,16 +286,20 @@ enum { ABSENT = 1, KEPT_NOTHING = 2, KEPT = 4, UNCERTAIN = 8, ALL_HISTORIES = 15
 
 typedef struct asked {
     jcv *c;
-    uint32_t base; /* marks from it on say what was found of a value */
-    bool used;     /* whether it is used up: of what keeps something that counts alone, and has to
-                    * be sure; else it may be decided in main */
+    uint32_t base;   /* marks from it on say what was found of a value */
+    bool used;       /* whether it is used up: of what keeps something that counts alone, and has to
+                      * be sure; else it may be decided in main */
+    bool reads;      /* one was met that may be any that was stored ... */
+    unsigned stored; /* ... of which the histories are these */
 } asked;
 
 /* Of a result of an op with operands a and b.  Of two that are there one that keeps is enough. */
 static unsigned of_both(unsigned a, unsigned b) {
     unsigned r = 0;
+    if (a == KEPT || b == KEPT)
+        return KEPT;
     if ((a | b) & KEPT)
-        r |= KEPT;
+        r |= KEPT | ((a | b) & UNCERTAIN);
     if (((a & KEPT_NOTHING) && (b & (ABSENT | KEPT_NOTHING))) || ((b & KEPT_NOTHING) && a & ABSENT))
         r |= KEPT_NOTHING | ((a | b) & UNCERTAIN);
     if (a & b & ABSENT)
@@ -305,7 +309,7 @@ static unsigned of_both(unsigned a, unsigned b) {
 
 static unsigned mixed(unsigned r) { return (r & KEPT) && (r & KEPT_NOTHING) ? r | UNCERTAIN : r; }
 
-static unsigned histories(const asked *q, jcv_val *v, unsigned depth);
+static unsigned histories(asked *q, jcv_val *v, unsigned depth);
 
 /* What was found of a SubGraph's values is found again. */
 static void forget(const jcv_ctx *x) {
@@ -320,7 +324,7 @@ static void forget(const jcv_ctx *x) {
 }
 
 /* What a loop may hand on of what its body's parameters may be, which its rounds exchange. */
-static void of_body(const asked *q, const jcv_node *n, unsigned first, unsigned depth) {
+static void of_body(asked *q, const jcv_node *n, unsigned first, unsigned depth) {
     const jcv_ctx *body = n->subs[!first];
     for (unsigned i = 0; i < body->params.n; i++)
         body->params.data[i]->histories =
@@ -337,7 +341,7 @@ static void of_body(const asked *q, const jcv_node *n, unsigned first, unsigned 
     }
 }
 
-static unsigned of_operands(const asked *q, const jcv_node *n, unsigned r, unsigned depth) {
+static unsigned of_operands(asked *q, const jcv_node *n, unsigned r, unsigned depth) {
     for (unsigned i = 0; i < n->n_in; i++)
         r = n->in[i] ? of_both(r, histories(q, n->in[i], depth)) : r;
     return r;
@@ -346,7 +350,7 @@ static unsigned of_operands(const asked *q, const jcv_node *n, unsigned r, unsig
 /* Recursions and other calls count as if they went on: or else no program that returns the loss of
  * a tree would be a graph, for trees that are one leaf.  A loop of main that began with a history
  * that kept nothing is asserted to go round, or its first round is made outside of it. */
-static unsigned of_rounds(const asked *q, const jcv_val *v, unsigned depth) {
+static unsigned of_rounds(asked *q, const jcv_val *v, unsigned depth) {
     const jcv_node *n = v->node;
     bool each = n->op->role == JN_ROLE_FOREACH, in_main = v->ctx == q->c->main;
     if (n->subs[0]->kind == JCV_FUNC)
@@ -366,10 +370,14 @@ static unsigned of_rounds(const asked *q, const jcv_val *v, unsigned depth) {
     return in_main && each ? begins | r : mixed(begins | r);
 }
 
-static unsigned histories_of_node(const asked *q, const jcv_val *v, unsigned depth) {
+static unsigned histories_of_node(asked *q, const jcv_val *v, unsigned depth) {
     const jcv_node *n = v->node;
     if (n->subs[0] && (n->subs[0]->kind == JCV_FUNC || n->op->role != JN_ROLE_IF))
         return of_rounds(q, v, depth);
+    if (n->op == JN_OP(wire_read)) {
+        q->reads = true;
+        return q->stored | ABSENT | (q->stored & KEPT ? UNCERTAIN : 0);
+    }
     unsigned r = n->subs[0] ? 0 : ABSENT;
     for (unsigned i = 0; i < 2 && n->subs[i]; i++)
         r |= v->index < n->subs[i]->results.n
@@ -385,7 +393,7 @@ static unsigned histories_of_node(const asked *q, const jcv_val *v, unsigned dep
 }
 
 /* Below `depth` values it is not known. */
-static unsigned histories(const asked *q, jcv_val *v, unsigned depth) {
+static unsigned histories(asked *q, jcv_val *v, unsigned depth) {
     if (!v->depends)
         return ABSENT;
     if (!v->node)
@@ -399,10 +407,33 @@ static unsigned histories(const asked *q, jcv_val *v, unsigned depth) {
     return v->reach - q->base;
 }
 
+static unsigned histories_again(asked *q, jcv_val *y) {
+    q->base = q->c->last_reach + 1;
+    q->c->last_reach += ALL_HISTORIES + 1;
+    return histories(q, y, 1000);
+}
+
+/* What a read of what the graph has stored may have behind it: those of recursions count as if they
+ * went on, others are told apart by no value, nor is whether the read was in an arm taken. */
+static unsigned of_stored(asked *q) {
+    unsigned once = 0, often = 0;
+    for (size_t i = 0; i < q->c->stored_tracked.n; i++) {
+        jcv_val *v = q->c->stored_tracked.data[i];
+        *(v->ctx->fn->kind == JCV_MAIN ? &once : &often) |= histories_again(q, v);
+    }
+    return often & KEPT ? KEPT : mixed(once | often);
+}
+
 static unsigned all_histories(jcv *c, jcv_val *y, bool used) {
-    asked q = {c, c->last_reach + 1, used};
-    c->last_reach += ALL_HISTORIES + 1;
-    return histories(&q, y, 1000);
+    asked q = {.c = c, .used = used};
+    unsigned r = histories_again(&q, y);
+    for (bool again = q.reads; again;) {
+        unsigned more = q.stored | of_stored(&q);
+        again = more != q.stored;
+        q.stored = more;
+        r = histories_again(&q, y);
+    }
+    return r;
 }
 
 bool jcv_history_may_be_used(jcv *c, jcv_val *y) {
@@ -427,7 +458,10 @@ bool jcv_history_used(jcv *c, jcv_val *y) {
     return true;
 }
 
-bool jcv_history_certain(jcv *c, jcv_val *y) { return !(all_histories(c, y, false) & UNCERTAIN); }
+bool jcv_history_certain(jcv *c, jcv_val *y) {
+    unsigned r = all_histories(c, y, false);
+    return !(r & UNCERTAIN) || !(r & KEPT) || !(r & KEPT_NOTHING);
+}
 
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
     jcv_saver *s = jcv_alloc(c, sizeof *s);
