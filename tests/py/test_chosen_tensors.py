@@ -86,3 +86,48 @@ def test_as_undecorated(way, options):
         wrong += [(a, b, end, i, u, v) for i, (u, v) in enumerate(zip(want, got)) if not close(u, v)][:1]
     assert not wrong, f"{len(wrong)} of {len(programs)}: {wrong[0]}"
     assert graphs > len(programs) // 3, graphs
+
+
+STORES = {"nonlocal": ("", "nonlocal x\n        x = down(x, k + 1)", "x"), "field": ("n = N()\n    n.v = x", "n.v = down(n.v, k + 1)", "n.v"),
+          "list": ("l = [x]", "l[0] = down(l[0], k + 1)", "l[0]"), "dict": ("m = {'a': x}", "m['a'] = down(m['a'], k + 1)", "m['a']")}
+STORING = """
+class N: pass
+def down(x, d):
+    x = {op}
+    if d:
+        x = down(x * 0.5, d - 1)
+    return x
+def f(x, k):
+    {made}
+    def again(d):
+        {stored}
+        if d:
+            again(d - 1)
+        return {read}
+    return again(k % 2) + {read}
+"""
+
+
+@pytest.mark.parametrize("options", [{"verify": "never"}, {"verify": "never", "numerics": "exact"}], ids=["fast", "exact"])
+@pytest.mark.parametrize("where", STORES)
+@pytest.mark.parametrize("op", ["x + 1", "x * 2.0", "x.sigmoid()", "x * x"])
+def test_what_a_function_stores_and_reads_in_a_call_without_tracked_operands(op, where, options):
+    made, stored, read = STORES[where]
+    text = STORING.format(op=op, made=made, stored=stored, read=read)
+
+    def outcomes_of(options):
+        f, seen = names_of(text, janus=janus)["f"], []
+        f = janus.function(f, measure=False, **options) if options else f
+        for i in range(12):
+            x, raised = janus.tensor([i - 5.0, 1.0], requires_grad=i % 5 != 4), 0
+            y = f(x, (0, 1, 2, 2, 1, 0, 3, 1)[i % 8])
+            for _ in range(2 if y.requires_grad else 0):
+                try:
+                    y.sum().backward()
+                except RuntimeError:
+                    raised += 1
+            seen.append(([y.tolist(), None if x.grad is None else x.grad.tolist()], raised))
+        return seen
+
+    wrong = [(i, u, v) for i, (u, v) in enumerate(zip(outcomes_of(None), outcomes_of(options))) if not close(list(u), list(v))]
+    assert not wrong, wrong[0]

@@ -483,7 +483,7 @@ static janus_status walk(history *h, body *b) {
             continue;
         for (uint32_t k = 0; i && k < n->n_in; k++)
             x.ins[i] |= main_ins(h, b, &x, n->in[k]);
-        if (i && n->op == JN_OP(wire_read))
+        if (i && (wires_of(h, n) & READS))
             x.ins[i] = ~(jpy_set)0;
     }
     for (size_t k = 0; k < g->results.n; k++)
