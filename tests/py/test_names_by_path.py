@@ -244,9 +244,10 @@ def test_names(way, then, verify):
             assert close(x, y), (grad, i, x, y)
 
 
-# What was a graph stays one: of the tensors that require grad, with numerics that are fast.
+# What was a graph stays one: of the tensors that require grad, with numerics that are fast.  What a recursion has put
+# into a dict and read again may be a part of the caller's tensor, and is none where it is returned (docs/roadmap.md).
 @pytest.mark.parametrize("way, then", [(w, t) for w in WAYS for t in ("returned", "used", "backward", "step")
-                                       if w != "on_nodes"])
+                                       if w != "on_nodes" and (w, t) != ("memo", "returned")])
 def test_graphs(way, then):
     _, f = run(janus.function(verify="never", measure=False), WAYS[way], THEN[then], True)
     assert f.stats()["graph"] > 2, str(janus.explain(f))
