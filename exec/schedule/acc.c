@@ -137,7 +137,6 @@ static janus_status multiply(const jn_acc *a, jn_acc_part *to, const jn_kept_row
 /* Rows one behind the other: where they lie so, or in `room`. */
 static const char *together(const jn_kept_rows *f, int64_t first, int64_t n, size_t row,
                             char *room) {
-    enum { LINE = 64, MOST = 2048 };
     if (!f->at)
         return f->data + (size_t)first * row;
     const char *const *at = f->at + first;
@@ -146,11 +145,10 @@ static const char *together(const jn_kept_rows *f, int64_t first, int64_t n, siz
         i++;
     if (i >= n)
         return at[0];
-    size_t ahead = row < MOST ? row : MOST;
-    int64_t rows = jn_rows_ahead(ahead);
+    int64_t rows = jn_rows_ahead(row);
     for (i = 0; i < n; i++) {
-        for (size_t k = 0; i + rows < n && k < ahead; k += LINE)
-            __builtin_prefetch(at[i + rows] + k);
+        if (i + rows < n)
+            jn_ask_for(at[i + rows], row);
         memcpy(room + (size_t)i * row, at[i], row);
     }
     return room;
@@ -290,10 +288,8 @@ static janus_status new_collection(jn_run *r, const jn_variant *v, jn_acc *const
 
 janus_status jn_acc_collect(jn_run *r, const jn_variant *v, jn_acc *const *accs, uint32_t k,
                             uint32_t n, jn_collected **out) {
-    const jn_vnode *first = v->nodes;
-    while (first->mode != JN_V_PRODUCT)
-        first++;
-    const jn_product *p = accs[first->acc]->part[k].products;
+    const jn_acc *first = accs[v->nodes[v->factors[0].node].acc]; /* of its first product */
+    const jn_product *p = first->part[k].products;
     while (p && (p != p->of->product || !collects(p->of, v, accs, n)))
         p = p->next;
     if (p)

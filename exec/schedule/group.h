@@ -40,12 +40,20 @@ static inline uint32_t jn_group_part(const jn_group *g, uint32_t range) {
     return g->lane->index + range;
 }
 
-/* Rows of so many bytes that are asked for ahead of the one that is copied: as many lines as a core
- * waits for at once. */
+enum { JN_LINE = 64, JN_LINES_AHEAD = 24, JN_AHEAD = 2048 }; /* JN_AHEAD: bytes of a row, at most */
+
+/* How many rows of so many bytes are asked for ahead of the one that is copied: as many lines as a
+ * core waits for at once. */
 static inline uint32_t jn_rows_ahead(size_t bytes) {
-    enum { LINE = 64, LINES = 24, LEAST = 2 };
-    size_t rows = LINES / ((bytes + LINE - 1) / LINE + 1) + 1;
+    enum { LEAST = 2 };
+    size_t ahead = bytes < JN_AHEAD ? bytes : JN_AHEAD;
+    size_t rows = JN_LINES_AHEAD / ((ahead + JN_LINE - 1) / JN_LINE + 1) + 1;
     return rows > LEAST ? (uint32_t)rows : LEAST;
+}
+/* Asks for one that will be copied. */
+static inline void jn_ask_for(const char *row, size_t bytes) {
+    for (size_t k = 0; k < bytes && k < JN_AHEAD; k += JN_LINE)
+        __builtin_prefetch(row + k);
 }
 
 /* exec/schedule/order.c: puts the rows, at least two, into the order in which most of them are read

@@ -75,15 +75,11 @@ static janus_status reserve_scratch(jn_run *r, uint32_t part, size_t bytes) {
 /* The rows of an input go to `to`, `step` bytes apart.  They lie wherever a task's producer put
  * them: the memory of those to come is asked for ahead. */
 static void gather(const tile *w, uint32_t i, char *to, size_t step) {
-    enum { LINE = 64, MOST = 2048 };
-    size_t bytes = w->g->inst->in[i]->bytes, ahead = bytes < MOST ? bytes : MOST;
-    uint32_t rows = jn_rows_ahead(ahead);
+    size_t bytes = w->g->inst->in[i]->bytes;
+    uint32_t rows = jn_rows_ahead(bytes);
     for (uint32_t t = 0; t < w->n; t++, to += step) {
-        if (t + rows < w->n) {
-            const char *next = w->task[t + rows]->in[i]->data;
-            for (size_t k = 0; k < ahead; k += LINE)
-                __builtin_prefetch(next + k);
-        }
+        if (t + rows < w->n)
+            jn_ask_for(w->task[t + rows]->in[i]->data, bytes);
         if (JN_UNLIKELY(w->list != NULL))
             jn_replay_copy(w->list, to, w->task[t]->in[i]->data, bytes);
         memcpy(to, w->task[t]->in[i]->data, bytes);

@@ -215,7 +215,8 @@ static void max_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y
 }
 
 void JN_ISA_FN(jn_isa_fill_pool)(jn_isa_table *t) {
-    t->copy_rows = copy_rows, t->max_2x2 = max_2x2;
+    t->copy_rows = copy_rows;
+    t->max_2x2 = max_2x2;
     t->max_row[0] = max_row_float;
     t->max_row[1] = max_row_double;
     t->mean_row[0] = mean_row_float;

@@ -186,11 +186,12 @@ static void check_history(jcv *c, const asked *q) {
 }
 
 static jcv_av *results(jcv *c, jcv_av **g, const asked *q) {
-    jcv_val **y = jcv_alloc(c, (q->n_y + 1) * sizeof *y);
-    for (unsigned i = 0; i < q->n_y; i++)
-        y[i] = jcv_tensor_val(c, q->y[i]->py);
-    if (!q->retain)
+    if (!q->retain) {
+        jcv_val **y = jcv_alloc(c, (q->n_y + 1) * sizeof *y);
+        for (unsigned i = 0; i < q->n_y; i++)
+            y[i] = jcv_tensor_val(c, q->y[i]->py);
         jcv_use_history(c, y, q->n_y, q->x, q->n);
+    }
     for (unsigned i = 0; i < q->n; i++) {
         if (!g[i] && !q->unused)
             jcv_refuse(c, "autograd.grad with respect to what is not used");
