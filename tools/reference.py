@@ -18,7 +18,7 @@ EXAMPLES = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file_
 # Modules by the names programs use; what is public in one of these is a public name.
 MODULES = ("janus", "janus.autograd", "janus.nn", "janus.nn.functional", "janus.nn.init", "janus.nn.utils",
            "janus.nn.utils.rnn", "janus.optim", "janus.optim.lr_scheduler", "janus.data", "janus.distributions",
-           "janus.amp", "janus.cuda", "janus.debug", "janus.io")
+           "janus.amp", "janus.cuda", "janus.debug", "janus.io", "janus.linalg")
 
 
 # Of these two `__doc__` is that of an instance.

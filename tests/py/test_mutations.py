@@ -117,6 +117,19 @@ def tensors(function, log):
         log(out, janus.autograd.grad(out[2], w)[0])
 
 
+def moved(function, log):
+    """A tensor whose data is set gets other memory; what else is in the old memory stays what it was."""
+    @function
+    def f(p, q):
+        p.data = p.data * 0.5 + q.data
+        return (p * 2).detach()
+
+    p, q = t(3, seed=3, grad=True), t(3, seed=4)
+    for _ in range(8):
+        old = p.detach()
+        log(f(p, q), p, old)
+
+
 def histories(function, log):
     """Gradients that are asked for outside, of both results, and of the first alone."""
     @function
@@ -291,8 +304,8 @@ def prints_to_files(function, log):
         log(f(t(2), i), first.getvalue(), second.getvalue())
 
 
-PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, histories, training, variables, arms, rounds, items, recursion,
-            guarded, functions, same_or_not, late, prints, prints_to_files]
+PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, moved, histories, training, variables, arms, rounds, items,
+            recursion, guarded, functions, same_or_not, late, prints, prints_to_files]
 # A guard that is missing shows when its value changes; where that is after the first hit has agreed, nothing compares.
 LATER = {"values are not guarded": {"attributes", "variables"}, "lengths are not guarded": {"lists", "same_or_not"}}
 

@@ -67,7 +67,7 @@ def test_a_write_to_a_large_tensor_that_a_graph_forgets(monkeypatch):
 
     monkeypatch.setenv("JANUS_MUTATE", str(janus._C._mutations()[0].index("a tensor is not written")))
     x, y = janus.zeros(LARGE), janus.zeros(LARGE)
-    for i in range(1, 7):
+    for i in range(1, 9):  # that floats differ may be rounding, of which two shadows decide
         assert f(x, y).sum().item() == 0
         assert x[0].item() == i and x[-1].item() == i
     assert f.stats()["disproved"] == 1 and f.stats()["verified"] == 0
