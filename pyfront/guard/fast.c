@@ -93,6 +93,13 @@ static bool of_dict(const jpy_src *s, PyObject *parent) {
     return s->kind == JPY_SRC_KEY && PyDict_CheckExact(parent);
 }
 
+/* Of a value that was found by what another source was, it must be that again.  The dict, which is
+ * as it was, holds it: it is no other one at its address. */
+static void same_key(learning *l, const jpy_src *s) {
+    if (s->by && !l->known[s->by->slot].covered)
+        l->g->fast.rest.data[l->known[s->by->slot].rest].anchor = true;
+}
+
 /* Functions, modules, models: a name of which is rarely given another one. */
 static bool stays(const jpy_src *s) { return PyDict_CheckExact(s->obj) && !(s->checks & OFTEN); }
 
@@ -166,8 +173,8 @@ static bool names_hold(const jpy_guards *g, jpy_fast_names *names) {
         const jpy_src *s = g->srcs.data[f->named.data[i]];
         if (s->obj != names->dict)
             continue;
-        PyObject *v = jpy_src_read(s, NULL, NULL);
-        if (v != f->values[s->slot] || (!v && jpy_src_asks(s, NULL)))
+        PyObject *v = jpy_src_read(s, NULL, NULL, NULL);
+        if (v != f->values[s->slot] || (!v && jpy_src_asks(s, NULL, NULL)))
             return false;
     }
     names->version = version_of(names->dict);
@@ -232,7 +239,8 @@ static bool learn_source(learning *l, const jpy_src *s) {
     uint32_t slot = s->slot;
     PyObject *v = l->slots[slot], *parent = s->parent ? l->slots[s->parent->slot] : NULL;
     struct known *k = &l->known[slot];
-    bool dict = parent && of_dict(s, parent), named = s->kind == JPY_SRC_GLOBAL && stays(s);
+    bool dict = parent && of_dict(s, parent) && (v || !s->by),
+         named = s->kind == JPY_SRC_GLOBAL && stays(s);
     int placed = parent && !dict ? by_place(l, s, parent) : 0;
     bool held = dict || s->kind == JPY_SRC_CONST;
     k->classed = held && v && jpy_type_fixed(Py_TYPE(v)) && !PyModule_Check(v);
@@ -246,6 +254,7 @@ static bool learn_source(learning *l, const jpy_src *s) {
         k->rest = (uint32_t)f->rest.n;
         return jn_vec_push(&f->rest, ((jpy_fast_rest){slot, false, (uint32_t)f->words.n}));
     }
+    same_key(l, s);
     l->n_covered += dict || placed;
     return ask(l, s, v, held);
 }

@@ -130,13 +130,20 @@ jpy_src *jpy_src_by_object(jpy_guards *g, jpy_src *dict, PyObject *key) {
     return s;
 }
 
+jpy_src *jpy_src_by_source(jpy_guards *g, jpy_src *dict, jpy_src *key) {
+    jpy_src *s = jpy_src_get(g, JPY_SRC_KEY, dict, NULL, NULL, (int64_t)key->slot + 1);
+    if (s)
+        s->by = key;
+    return s;
+}
+
 static PyObject *item_of(PyObject *o, int64_t index) {
     bool list = PyList_CheckExact(o), has = list || PyTuple_Check(o);
     Py_ssize_t n = has ? Py_SIZE(o) : 0, at = jpy_item_at(index, n);
     return at < 0 || at >= n ? NULL : list ? PyList_GET_ITEM(o, at) : PyTuple_GET_ITEM(o, at);
 }
 
-PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call) {
+PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, PyObject *by, const jpy_call *call) {
     switch (s->kind) {
     case JPY_SRC_ARG:
         return call->args[s->index];
@@ -164,9 +171,8 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
     case JPY_SRC_ITEM:
         return parent ? item_of(parent, s->index) : NULL;
     case JPY_SRC_KEY:
-        return parent && PyDict_Check(parent) && jpy_src_key(s)
-                   ? jpy_key_value(parent, jpy_src_key(s))
-                   : NULL;
+        by = s->by ? by : jpy_src_key(s);
+        return parent && PyDict_Check(parent) && by ? jpy_key_value(parent, by) : NULL;
     case JPY_SRC_FUNC:
         if (!parent || !PyFunction_Check(parent))
             return NULL;
@@ -181,6 +187,12 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call)
         return ((jpy_tensor *)parent)->grad ? ((jpy_tensor *)parent)->grad : Py_None;
     }
     return NULL;
+}
+
+PyObject *jpy_src_now(const jpy_src *s, const jpy_call *call) {
+    PyObject *parent = s->parent ? jpy_src_now(s->parent, call) : NULL;
+    PyObject *by = s->by ? jpy_src_now(s->by, call) : NULL;
+    return s->parent && !parent ? NULL : jpy_src_read(s, parent, by, call);
 }
 
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t) {
@@ -326,7 +338,7 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
 bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     uint32_t c = s->checks;
     if (c & JPY_CHECK_ABSENT)
-        return !v && !jpy_src_asks(s, s->parent ? slots[s->parent->slot] : NULL);
+        return !v && !jpy_src_asks(s, jpy_src_in(s->parent, slots), jpy_src_in(s->by, slots));
     if (!v)
         return false;
     if (c == JPY_CHECK_TENSOR)
@@ -543,9 +555,10 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
     PyObject **slots = jn_calloc(g->srcs.n + 1, sizeof *slots);
     for (size_t i = 0; slots && i < g->srcs.n; i++) {
         const jpy_src *s = g->srcs.data[i];
-        slots[i] = s->parent && !slots[s->parent->slot]
-                       ? NULL
-                       : jpy_src_read(s, s->parent ? slots[s->parent->slot] : NULL, call);
+        slots[i] =
+            s->parent && !slots[s->parent->slot]
+                ? NULL
+                : jpy_src_read(s, jpy_src_in(s->parent, slots), jpy_src_in(s->by, slots), call);
         if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
         bool dict = PyDict_CheckExact(slots[i]);
@@ -602,7 +615,7 @@ PyObject *jpy_src_path(const jpy_src *s, bool general) {
                       : PyUnicode_FromFormat("%U[%lld]", up, (long long)s->index);
         break;
     case JPY_SRC_KEY:
-        if (PyUnicode_Check(s->key))
+        if (s->key && PyUnicode_Check(s->key))
             out = PyUnicode_FromFormat("%U[\"%U\"]", up, s->key);
         else
             out = PyUnicode_FromFormat("%U[<key>]", up);

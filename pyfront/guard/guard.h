@@ -23,7 +23,8 @@ typedef enum jpy_src_kind {
     JPY_SRC_ATTR,   /* attribute `key` of the parent itself, in its dict or a slot, see `how` */
     JPY_SRC_TYPE,   /* what the MRO of the type `obj` has under `key` */
     JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple; below 0: from its end */
-    JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict */
+    JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict; or (`by`, with no key) of what
+                       that source is, whose number is `index` - 1 */
     JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__,
                        3 __name__ */
     JPY_SRC_GRAD    /* .grad of a tensor; None when there is none */
@@ -117,7 +118,7 @@ typedef struct jpy_type_want {
 typedef struct jpy_src {
     jpy_src_kind kind;
     uint32_t slot, checks;
-    struct jpy_src *parent;
+    struct jpy_src *parent, *by;
     int64_t index, number, same;
     PyObject *obj, *key;
     PyObject *want, *want2;
@@ -213,12 +214,20 @@ static inline PyObject *jpy_src_key(const jpy_src *s) {
 jpy_src *jpy_src_get(jpy_guards *g, jpy_src_kind kind, jpy_src *parent, PyObject *obj,
                      PyObject *key, int64_t index);
 /* Its value now (borrowed), NULL: nothing there, or a key of the program's would be asked (no
- * exception). */
-PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, const jpy_call *call);
+ * exception).  `by`: what the source that is its key is, if there is one. */
+PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, PyObject *by, const jpy_call *call);
+/* The same, from the first source on. */
+PyObject *jpy_src_now(const jpy_src *s, const jpy_call *call);
 /* Whether nothing was read since a key of the program's would be asked (see base/keys.h). */
-bool jpy_src_asks(const jpy_src *s, PyObject *parent);
+bool jpy_src_asks(const jpy_src *s, PyObject *parent, PyObject *by);
+/* What another source holds, by the values of all. */
+static inline PyObject *jpy_src_in(const jpy_src *of, PyObject *const *slots) {
+    return of ? slots[of->slot] : NULL;
+}
 /* The value of that very object in a dict, which the source does not keep; NULL: it cannot be. */
 jpy_src *jpy_src_by_object(jpy_guards *g, jpy_src *dict, PyObject *key);
+/* The value in a dict of whatever another source is at a call.  NULL: out of memory. */
+jpy_src *jpy_src_by_source(jpy_guards *g, jpy_src *dict, jpy_src *key);
 void jpy_src_check_type(jpy_guards *g, jpy_src *s, PyTypeObject *t);
 void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *tensor);
 /* Adds a source to those that must be different objects; false: out of memory. */

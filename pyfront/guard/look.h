@@ -10,11 +10,11 @@ static inline PyObject *jpy_src_read_quick(const jpy_src *s, PyObject *const *sl
                                            const jpy_call *call) {
     if (s->kind == JPY_SRC_ARG)
         return call->args[s->index];
-    PyObject *parent = s->parent ? slots[s->parent->slot] : NULL;
+    PyObject *parent = jpy_src_in(s->parent, slots);
     if (s->kind == JPY_SRC_ITEM && parent && PyList_CheckExact(parent) &&
         (uint64_t)s->index < (uint64_t)PyList_GET_SIZE(parent))
         return PyList_GET_ITEM(parent, s->index);
-    return jpy_src_read(s, parent, call);
+    return jpy_src_read(s, parent, jpy_src_in(s->by, slots), call);
 }
 
 /* True: it is a leaf of the wanted form, and no view; false: that has to be looked at. */

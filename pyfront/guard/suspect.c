@@ -35,7 +35,7 @@ bool jpy_suspect_fails(jpy_guards *g, const jpy_call *call, PyObject **slots) {
         way[n++] = x;
     for (unsigned k = n; k > 0; k--) {
         const jpy_src *x = way[k - 1];
-        PyObject *v = jpy_src_read(x, x->parent ? slots[x->parent->slot] : NULL, call);
+        PyObject *v = jpy_src_read(x, jpy_src_in(x->parent, slots), NULL, call);
         slots[x->slot] = v;
         if (jpy_src_holds(x, v, slots))
             continue;

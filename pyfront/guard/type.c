@@ -209,11 +209,11 @@ static PyObject *of_type(PyObject *o, PyObject *name) {
     return borrowed(Py_TYPE(d)->tp_descr_get(d, o, (PyObject *)Py_TYPE(o)));
 }
 
-bool jpy_src_asks(const jpy_src *s, PyObject *parent) {
+bool jpy_src_asks(const jpy_src *s, PyObject *parent, PyObject *by) {
     PyObject *d = s->kind == JPY_SRC_GLOBAL ? s->obj : s->kind == JPY_SRC_KEY ? parent : NULL;
     if (s->kind == JPY_SRC_ATTR && s->how == JPY_ATTR_MODULE && parent && jpy_module_check(parent))
         d = ((jpy_module *)parent)->dict;
-    PyObject *key = d && PyDict_Check(d) ? jpy_src_key(s) : NULL;
+    PyObject *key = d && PyDict_Check(d) ? s->by ? by : jpy_src_key(s) : NULL;
     return key && jpy_key_asks(d, key);
 }
 

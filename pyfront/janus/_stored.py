@@ -23,12 +23,12 @@ try:  # hashlib loads OpenSSL, which takes longer than all that is hashed here
 except ImportError:
     from hashlib import blake2b
 
-_FORMAT = "janus entry 6"
+_FORMAT = "janus entry 7"
 _MOST, _PATIENCE = 64, 64  # entries of a function; calls that an entry is tried for
 _MAX_BYTES = 64 << 20
 _REFUSAL = "refused"  # the file of that
 _TOKEN, _FIRST_CLASS = 0x4a414e5500000000, 64  # as in _export.py
-_KIND_CONST = 1  # jpy_src_kind
+_KIND_CONST, _KIND_KEY = 1, 7  # jpy_src_kind
 _CODE, _OF_TYPE = 64, 2 | 2048  # checks
 _NOTHING_ASKED = [0, 0, None, None, None, -1, None, 0, None]  # of a source, behind where it is
 _SPECIAL = _C._special_names()
@@ -499,7 +499,12 @@ def _rebuilt(out, callable_, args, n_pos, kwnames):
         if type(parent) is not int or not -1 <= parent < len(slots):
             raise Unknown("parent")
         obj, key = obj if obj is None else box(obj), key if key is None else box(key)
-        got = _C._stored_read(kind, index, obj, key, how, offset, slots[parent] if parent >= 0 else None, args)
+        by = key
+        if kind == _KIND_KEY and key is None:  # what another source is
+            if type(index) is not int or not 0 < index <= len(slots):
+                raise Unknown("key")
+            by = (slots[index - 1],)
+        got = _C._stored_read(kind, index, obj, by, how, offset, slots[parent] if parent >= 0 else None, args)
         at = got[0] if got else None
         slots.append(at)
         if rest is None:

@@ -50,7 +50,7 @@ PyObject *jpy_export_way(const jpy_src *s) {
             step = Py_BuildValue("(sO)", "attr", s->key);
         else if (s->kind == JPY_SRC_ITEM)
             step = Py_BuildValue("(sL)", "item", (long long)s->index);
-        else if (s->kind == JPY_SRC_KEY && PyUnicode_CheckExact(s->key))
+        else if (s->kind == JPY_SRC_KEY && s->key && PyUnicode_CheckExact(s->key))
             step = Py_BuildValue("(sO)", "key", s->key);
         if (!step || PyList_Append(list, step) < 0)
             Py_CLEAR(list);

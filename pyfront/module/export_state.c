@@ -78,7 +78,8 @@ static bool same_key(PyObject *a, PyObject *b) {
 
 /* Whether a source reads that place. */
 static bool reads(const jpy_src *s, PyObject *const *slots, place at) {
-    PyObject *up = s->parent ? slots[s->parent->slot] : NULL, *holder = up, *key = s->key;
+    PyObject *up = s->parent ? slots[s->parent->slot] : NULL, *holder = up,
+             *key = s->by ? jpy_src_in(s->by, slots) : s->key;
     switch (s->kind) {
     case JPY_SRC_GLOBAL:
         holder = s->obj;

@@ -87,7 +87,8 @@ bool jpy_src_readable(const jpy_src *s, const jpy_call *call) {
     case JPY_SRC_ATTR:
         return s->parent && s->key && PyUnicode_CheckExact(s->key);
     case JPY_SRC_KEY:
-        return s->parent && s->key && (jpy_by_value(s->key) || jpy_tensor_check(s->key));
+        return s->parent &&
+               (s->by || (s->key && (jpy_by_value(s->key) || jpy_tensor_check(s->key))));
     case JPY_SRC_ITEM:
         return s->parent;
     default:
@@ -143,15 +144,17 @@ static int take_source(jpy_building *b, PyObject *t, const jpy_call *call, PyObj
     s->want = jpy_unboxed(b, want);
     s->want2 = jpy_unboxed(b, want2);
     s->ident = jpy_unboxed(b, ident);
+    if (s->kind == JPY_SRC_KEY && !s->key && index > 0 && index <= slot)
+        s->by = b->g->srcs.data[index - 1];
     if (PyErr_Occurred() || !jpy_src_readable(s, call) || !checkable(s) ||
         (s->checks & JPY_CHECK_SAME && (same < 0 || same >= slot)) ||
         (tensors == Py_None) != !(s->checks & JPY_CHECK_TENSOR) ||
         (tensors != Py_None && (!PyTuple_CheckExact(tensors) || tensor(b, s, tensors) < 0)))
         return -1;
-    PyObject *up = s->parent ? slots[s->parent->slot] : NULL;
+    PyObject *up = jpy_src_in(s->parent, slots);
     if (!jpy_src_same_way(s, up))
         return jpy_not_stored("an attribute is read in another way");
-    slots[slot] = jpy_src_read(s, up, call);
+    slots[slot] = jpy_src_read(s, up, jpy_src_in(s->by, slots), call);
     if (!jpy_src_holds(s, slots[slot], slots))
         return jpy_not_stored("a guard does not hold");
     return jn_vec_push(&b->g->srcs, s) ? 0 : jpy_stored_no_memory();

@@ -160,8 +160,10 @@ static PyObject *stored_read(PyObject *module, PyObject *arguments) {
     if (!boxed || kind < 0 || kind > JPY_SRC_GRAD || how < 0 || how > JPY_ATTR_MODULE)
         return PyErr_Format(PyExc_ValueError, "_stored_read: not a source");
     jpy_src up = {.kind = JPY_SRC_CONST};
+    bool by = kind == JPY_SRC_KEY && index > 0; /* the key is what a source was */
     jpy_src s = {.kind = (jpy_src_kind)kind,
                  .parent = parent == Py_None ? NULL : &up,
+                 .by = by ? &up : NULL,
                  .index = index,
                  .obj = obj == Py_None ? NULL : PyTuple_GET_ITEM(obj, 0),
                  .key = key == Py_None ? NULL : PyTuple_GET_ITEM(key, 0),
@@ -170,7 +172,7 @@ static PyObject *stored_read(PyObject *module, PyObject *arguments) {
     jpy_call call = {((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL};
     if (!jpy_src_readable(&s, &call) || !jpy_src_same_way(&s, s.parent ? parent : NULL))
         return PyErr_Format(PyExc_ValueError, "_stored_read: not to be read in this way");
-    PyObject *v = jpy_src_read(&s, s.parent ? parent : NULL, &call);
+    PyObject *v = jpy_src_read(&s, s.parent ? parent : NULL, by ? s.key : NULL, &call);
     return v ? PyTuple_Pack(1, v) : Py_NewRef(Py_None);
 }
 

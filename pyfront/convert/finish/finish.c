@@ -253,9 +253,8 @@ static void guard_aliases(jcv *c) {
     jpy_guards *g = c->guards;
     PyObject **now = jcv_alloc(c, (g->srcs.n + 1) * sizeof *now);
     for (size_t i = 0; i < g->srcs.n; i++)
-        now[i] = jpy_src_read(g->srcs.data[i],
-                              g->srcs.data[i]->parent ? now[g->srcs.data[i]->parent->slot] : NULL,
-                              c->call);
+        now[i] = jpy_src_read(g->srcs.data[i], jpy_src_in(g->srcs.data[i]->parent, now),
+                              jpy_src_in(g->srcs.data[i]->by, now), c->call);
     for (size_t w = 0; w < g->srcs.n; w++) {
         bool written = false;
         for (size_t k = 0; k < c->attrs.n && now[w]; k++)

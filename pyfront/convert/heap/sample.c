@@ -103,16 +103,11 @@ static bool scalar_of(PyObject *o, uint8_t kind, janus_scalar *out) {
     return true;
 }
 
-static PyObject *read_now(jcv *c, const jpy_src *s) {
-    PyObject *parent = s->parent ? read_now(c, s->parent) : NULL;
-    return s->parent && !parent ? NULL : jpy_src_read(s, parent, c->call);
-}
-
 /* The object that an input of the graph is in this call, or NULL. */
 static PyObject *input_object(jcv *c, const jcv_val *v) {
     for (size_t i = 0; i < c->inputs.n && v->ctx == c->main && !v->node; i++)
         if (c->main->params.data[i] == v && c->inputs.data[i])
-            return read_now(c, c->inputs.data[i]);
+            return jpy_src_now(c->inputs.data[i], c->call);
     return NULL;
 }
 

@@ -206,7 +206,8 @@ static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
 static const jpy_src *module_of(const jcv *c, const jpy_src *s, PyObject **out) {
     PyObject *up = NULL;
     const jpy_src *of = s->parent ? module_of(c, s->parent, &up) : NULL;
-    *out = s->parent && !up ? NULL : jpy_src_read(s, up, c->call);
+    PyObject *by = s->by ? jpy_src_now(s->by, c->call) : NULL;
+    *out = s->parent && !up ? NULL : jpy_src_read(s, up, by, c->call);
     return *out && jpy_module_check(*out) ? s : of;
 }
 

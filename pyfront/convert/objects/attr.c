@@ -172,7 +172,7 @@ static jcv_av *own_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name) {
     bool data = d && Py_TYPE(d)->tp_descr_set; /* comes before what the dict of the object has */
     s->how = jpy_module_check(o->py) && !data ? JPY_ATTR_MODULE : how;
     s->offset = offset;
-    PyObject *v = jpy_src_read(s, o->py, c->call);
+    PyObject *v = jpy_src_read(s, o->py, NULL, c->call);
     if (v)
         return jcv_wrap(c, v, s);
     s->checks |= JPY_CHECK_ABSENT;

@@ -54,7 +54,7 @@ static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
         jcv_refuse(c, "out of memory");
     s->how = how;
     s->offset = offset;
-    PyObject *v = jpy_src_read(s, r->proxy, c->call);
+    PyObject *v = jpy_src_read(s, r->proxy, NULL, c->call);
     if (v)
         return jcv_wrap(c, v, s);
     s->checks |= JPY_CHECK_ABSENT;

@@ -88,8 +88,10 @@ int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
     return -1;
 }
 
-/* The key of a real dict that an abstract value stands for. */
-static PyObject *real_key(jcv *c, jcv_av *key) {
+/* The key of a real dict that an abstract value stands for.  One that is found by what it is at the
+ * call (`*by`) may be another object each time. */
+static PyObject *real_key(jcv *c, jcv_av *key, jpy_src **by) {
+    *by = NULL;
     if (key->kind == AV_PY && holds_nan(key->py))
         jcv_refuse(c, "nan as a key");
     if (jcv_is_const(key) && !jcv_is_key(key))
@@ -97,12 +99,11 @@ static PyObject *real_key(jcv *c, jcv_av *key) {
     if (jcv_is_const(key))
         return key->py;
     if (key->kind == AV_TENSOR && key->src) {
-        jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)key->py)->t);
-        jcv_by_identity(c, r->proxy, key->src);
-        return r->proxy;
+        *by = key->src;
+        return jcv_rec_of(c, ((jpy_tensor *)key->py)->t)->proxy;
     }
     if (by_identity_only(key) && key->src) {
-        jcv_by_identity(c, key->py, key->src);
+        *by = key->src->checks & JPY_CHECK_IDENT ? NULL : key->src;
         return key->py;
     }
     if (key->kind == AV_TUPLE) { /* of constants: no objects of the program, nor tensors */
@@ -140,13 +141,17 @@ jcv_av *jcv_missing(jcv *c, jcv_av *d, jcv_av *key) {
 }
 
 static jcv_av *real_get(jcv *c, jcv_av *d, jcv_av *key) {
-    PyObject *k = real_key(c, key);
+    jpy_src *by;
+    PyObject *k = real_key(c, key, &by);
     if (jpy_key_asks(d->py, k))
         jcv_refuse(c, "a dict whose keys are compared by code of the program");
     PyObject *v = PyDict_GetItemWithError(d->py, k);
     bool kept = key->kind == AV_TUPLE ||
                 (jcv_is_const(key) && (jpy_by_value(k) || !Py_TYPE(k)->tp_weaklistoffset));
+    if (by && !d->src)
+        jcv_by_identity(c, k, by);
     jpy_src *s = !d->src ? NULL
+                 : by    ? jpy_src_by_source(c->guards, d->src, by)
                  : kept  ? jpy_src_get(c->guards, JPY_SRC_KEY, d->src, NULL, k, 0)
                          : jpy_src_by_object(c->guards, d->src, k);
     if (d->src && !s)

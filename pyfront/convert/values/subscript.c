@@ -347,7 +347,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         i->kind == AV_PY && PyLong_Check(i->py) && o->src && !jcv_standing_for(c, o->py)) {
         long k = jcv_long(c, i);
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ITEM, o->src, NULL, NULL, k);
-        PyObject *item = s ? jpy_src_read(s, o->py, c->call) : NULL;
+        PyObject *item = s ? jpy_src_read(s, o->py, NULL, c->call) : NULL;
         if (item) /* nothing is assumed about the length, nor about other items */
             return jcv_wrap(c, item, s);
     }
