@@ -151,6 +151,7 @@ static PyObject *assumption(const jpy_src *s) {
                                 : s->checks & JPY_CHECK_KEYS  ? "has the same keys"
                                 : s->checks & JPY_CHECK_INT   ? "is an int"
                                 : s->checks & JPY_CHECK_FLOAT ? "is a float"
+                                : s->checks & JPY_CHECK_BOOL  ? "is a bool"
                                                               : "is of the same type");
 }
 

@@ -53,6 +53,9 @@ static jpy_val input(const region *r, size_t i) {
     case JANUS_KIND_FLOAT:
         v.s.f = known ? PyFloat_AS_DOUBLE(o) : 0;
         break;
+    case JANUS_KIND_BOOL:
+        v.s.i = o == Py_True;
+        break;
     default:
         known = false;
     }

@@ -33,7 +33,9 @@
 static uint64_t version_of(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
 
 /* Numbers and tensors: read each time, where no dict says that they are as they were. */
-enum { OFTEN = JPY_CHECK_CONST | JPY_CHECK_TENSOR | JPY_CHECK_INT | JPY_CHECK_FLOAT };
+enum {
+    OFTEN = JPY_CHECK_CONST | JPY_CHECK_TENSOR | JPY_CHECK_INT | JPY_CHECK_FLOAT | JPY_CHECK_BOOL
+};
 
 /* What is known of a source while the words are written. */
 typedef struct learning {

@@ -373,6 +373,8 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     }
     if ((c & JPY_CHECK_VERSION) && (!s->type || !jpy_type_holds(s->type)))
         return false;
+    if ((c & JPY_CHECK_BOOL) && !PyBool_Check(v))
+        return false;
     return !(c & JPY_CHECK_FLOAT) || PyFloat_CheckExact(v);
 }
 
@@ -548,6 +550,19 @@ static void add_dims(PyObject *dims, const jpy_src *s, PyObject *v) {
     Py_XDECREF(pair);
 }
 
+bool jpy_src_in_sequence(const jpy_src *s) {
+    while (s->kind == JPY_SRC_KEY && s->parent)
+        s = s->parent;
+    return s->kind == JPY_SRC_ITEM;
+}
+
+static void add_number(PyObject *numbers, const jpy_src *s) {
+    PyObject *path = jpy_src_path(s, true);
+    if (!path || PySet_Add(numbers, path) < 0)
+        PyErr_Clear();
+    Py_XDECREF(path);
+}
+
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
                         PyObject *lengths, PyObject *dicts, PyObject *dims) {
     if (!jpy_guards_called_so(g, call))
@@ -570,10 +585,10 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
             Py_XDECREF(path);
         } else if ((s->checks & JPY_CHECK_CONST) && s->want &&
                    Py_TYPE(s->want) == Py_TYPE(slots[i])) {
-            PyObject *path = jpy_src_path(s, true);
-            if (!path || PySet_Add(numbers, path) < 0)
-                PyErr_Clear();
-            Py_XDECREF(path);
+            add_number(numbers, s);
+        } else if ((s->checks & JPY_CHECK_IDENT) && !s->weak && PyBool_Check(s->ident) &&
+                   PyBool_Check(slots[i]) && jpy_src_in_sequence(s)) {
+            add_number(numbers, s);
         } else if ((s->checks & JPY_CHECK_TENSOR) && kind_holds(s, slots[i]) &&
                    same_layout(&s->tensor, ((jpy_tensor *)slots[i])->t)) {
             /* a parameter of an object has other dims where the object is another one: its dims are

@@ -43,7 +43,8 @@ enum {                        /* checks, any number per source */
        JPY_CHECK_INT = 512,   /* an exact int of 64 bits */
        JPY_CHECK_FLOAT = 1024,
        JPY_CHECK_VERSION = 2048, /* `type` is as it was */
-       JPY_CHECK_SOME = 4096     /* a list, tuple or dict that has items */
+       JPY_CHECK_SOME = 4096,    /* a list, tuple or dict that has items */
+       JPY_CHECK_BOOL = 8192
 };
 
 /* How an attribute of an object is read without running code of the user.  Which way it is follows
@@ -246,7 +247,10 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots);
 void jpy_fast_learn(jpy_guards *g, PyObject *const *slots);
 bool jpy_fast_run(jpy_guards *g, const jpy_call *call, PyObject **slots);
 void jpy_fast_free(jpy_fast *f);
-/* Paths (jpy_src_path) of scalar sources whose CONST check fails now, of sequences that have
+/* Whether it is an item of a list or tuple, or of a dict in one: data, where it is True or False.
+ */
+bool jpy_src_in_sequence(const jpy_src *s);
+/* Paths (jpy_src_path) of scalar sources that are another number now, of sequences that have
  * another length (jpy_src_length) and of dicts that have, added to sets; of tensors that are as
  * they were but for dims, added to a dict with their dims then and now, a pair of tuples. */
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,

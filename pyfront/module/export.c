@@ -84,9 +84,12 @@ static int put_checks(const jpy_src *s, PyObject *dict) {
     int rc = 0;
     if (c & JPY_CHECK_TYPE)
         rc = put(dict, "type", Py_NewRef((PyObject *)s->type->type));
-    if (rc == 0 && c & (JPY_CHECK_INT | JPY_CHECK_FLOAT))
-        rc = put(dict, "type",
-                 Py_NewRef((PyObject *)(c & JPY_CHECK_INT ? &PyLong_Type : &PyFloat_Type)));
+    const PyTypeObject *number = c & JPY_CHECK_INT     ? &PyLong_Type
+                                 : c & JPY_CHECK_FLOAT ? &PyFloat_Type
+                                 : c & JPY_CHECK_BOOL  ? &PyBool_Type
+                                                       : NULL;
+    if (rc == 0 && number)
+        rc = put(dict, "type", Py_NewRef((PyObject *)number));
     if (rc == 0 && c & JPY_CHECK_TENSOR)
         rc = put(dict, "type", Py_NewRef(s->want));
     if (rc == 0 && c & JPY_CHECK_CONST)
@@ -115,7 +118,7 @@ static int add_part(const jpy_entry *e, const jpy_src *s, PyObject *parts) {
     enum {
         KNOWN = JPY_CHECK_TYPE | JPY_CHECK_VERSION | JPY_CHECK_CONST | JPY_CHECK_LEN |
                 JPY_CHECK_SOME | JPY_CHECK_KEYS | JPY_CHECK_ABSENT | JPY_CHECK_TENSOR |
-                JPY_CHECK_INT | JPY_CHECK_FLOAT
+                JPY_CHECK_INT | JPY_CHECK_FLOAT | JPY_CHECK_BOOL
     };
     PyObject *way = s->checks & ~(unsigned)KNOWN ? NULL : jpy_export_way(s), *checks = PyDict_New();
     int rc = way && checks ? put_checks(s, checks) : -1;

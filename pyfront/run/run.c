@@ -90,6 +90,9 @@ static janus_status bind(const jpy_entry *e, PyObject *const *slots, const uint8
         case JANUS_KIND_FLOAT:
             a->s.f = PyFloat_AS_DOUBLE(o);
             break;
+        case JANUS_KIND_BOOL:
+            a->s.i = o == Py_True;
+            break;
         default:
             a->o = o;
         }

@@ -230,6 +230,7 @@ static int take_input(jpy_building *b, PyObject *t) {
     bool fits = kind == JANUS_KIND_TENSOR  ? c & JPY_CHECK_TENSOR
                 : kind == JANUS_KIND_INT   ? c & JPY_CHECK_INT
                 : kind == JANUS_KIND_FLOAT ? c & JPY_CHECK_FLOAT
+                : kind == JANUS_KIND_BOOL  ? c & JPY_CHECK_BOOL
                                            : kind == JANUS_KIND_OBJECT && !(c & JPY_CHECK_ABSENT);
     in.kind = (uint8_t)kind;
     in.used = used;

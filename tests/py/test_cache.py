@@ -238,7 +238,34 @@ for n in (3, 5, 4, 6, 2, 7):
     results.append([y.item(), [p.grad.sum().item() for p in net.parameters()]])
 """
 
-PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS, "rounds": ROUNDS}
+FOLDS = """
+def step(model, optimizer, x):
+    optimizer.zero_grad()
+    loss = model(x).pow(2).sum()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+f = janus.function(step)
+results = []
+for fold in range(4):
+    model = nn.Linear(3, 2)
+    optimizer = janus.optim.Adam(model.parameters())
+    for k in range(4):
+        results.append(f(model, optimizer, janus.randn(4, 3)))
+    results += [sorted(optimizer.state[p]) for p in model.parameters()] + [model.weight.tolist()]
+"""
+
+FLAGS = """
+def masked(flags, x):
+    return (1.0 - janus.tensor(flags, dtype=janus.float32)) * x, (x if flags[0] else x + 1) * 2, flags[3]
+f = janus.function(masked)
+results = []
+for k in range(16):
+    y, z, last = f(tuple(k >> i & 1 == 1 for i in range(4)), janus.ones(4) * k)
+    results.append([y.tolist(), z.tolist(), last])
+"""
+
+PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS, "rounds": ROUNDS, "folds": FOLDS, "flags": FLAGS}
 
 
 

@@ -190,12 +190,14 @@ static bool must_not_be_kept(PyObject *o) {
 }
 
 static jcv_av *input_scalar(jcv *c, PyObject *o, jpy_src *src) {
-    bool is_int = PyLong_CheckExact(o);
+    bool is_int = PyLong_CheckExact(o), truth = PyBool_Check(o);
     for (size_t i = 0; i < c->inputs.n; i++)
         if (c->inputs.data[i] == src)
             return jcv_scalar(c, c->main->params.data[i]);
-    src->checks |= is_int ? JPY_CHECK_INT : JPY_CHECK_FLOAT;
-    jn_type t = jn_scalar_type(is_int ? JANUS_KIND_INT : JANUS_KIND_FLOAT);
+    src->checks |= truth ? JPY_CHECK_BOOL : is_int ? JPY_CHECK_INT : JPY_CHECK_FLOAT;
+    jn_type t = jn_scalar_type(truth    ? JANUS_KIND_BOOL
+                               : is_int ? JANUS_KIND_INT
+                                        : JANUS_KIND_FLOAT);
     jcv_val *v = jcv_param(c, c->main, jcv_type(c, t));
     if (!jn_vec_push(&c->inputs, src))
         jcv_refuse(c, "out of memory");
@@ -262,6 +264,8 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         jpy_src_check_type(c->guards, src, Py_TYPE(o));
         return jcv_to_host(c, jcv_py(c, o, src));
     }
+    if (PyBool_Check(o) && !fixed && jpy_src_in_sequence(src) && jpy_hint_number(c->f, src))
+        return input_scalar(c, o, src);
     if (singleton(o) || by_identity(o)) {
         jcv_by_identity(c, o, src);
     } else if (jpy_by_value(o) && !PyTuple_Check(o)) {
