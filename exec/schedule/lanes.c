@@ -9,13 +9,14 @@
  * its core.
  *
  * Light tasks, such as the sums of losses, belong to no lane.  Phases alternate: light tasks that
- * wait for nothing, heavy tasks, light tasks that wait for these, and so on.  Heavy tasks that are
- * connected without light ones between them are one component and stay in one lane; a light task
- * that waits for one component alone goes with it.  Components are dealt by cost, the largest
- * first, to the lane that has least; all of this is decided by the tasks and the thread count
- * alone, so results do not depend on timing.  Tasks of one component, or of costs that differ too
- * much, are left to ranges of rows.  So are products by a weight that no cache holds, which every
- * lane would read for itself at every level.
+ * wait for nothing, heavy tasks, light tasks that wait for these, and so on.  Heavy tasks of a
+ * phase that are connected are one component and stay in one lane; a light task that waits for one
+ * component alone goes with it.  The components of a phase are dealt by cost, the largest first, to
+ * the lane that has least: a lane that has done more than others of one phase has no less of the
+ * next one, since they wait for each other in between.  All of this is decided by the tasks and the
+ * thread count alone, so results do not depend on timing.  Tasks of one component, or of costs that
+ * differ too much, are left to ranges of rows.  So are products by a weight that no cache holds,
+ * which every lane would read for itself at every level.
  */
 #include "config.h"
 
@@ -85,15 +86,26 @@ static void join(uint32_t *parent, uint32_t a, uint32_t b) {
         parent[a] = b;
 }
 
-/* Does a light task wait for tasks of one component, and for no light one that others wait for? */
-static bool adopted(const dealing *d, const jn_task *t) {
-    uint32_t owner = UINT32_MAX;
+/* The last phase in which a task waits for something; 0 also where it waits for nothing. */
+static uint32_t last_phase(const dealing *d, const jn_task *t) {
+    uint32_t last = 0;
     for (uint32_t k = 0; k < t->n_deps; k++) {
         uint32_t p = d->deps[t->first_dep + k];
-        if ((p < d->from && !d->early) || d->phase[p] == 0)
+        if ((p >= d->from || d->early) && d->phase[p] > last)
+            last = d->phase[p];
+    }
+    return last;
+}
+
+/* Are all tasks of the last phase that a light task waits for of one component? */
+static bool adopted(const dealing *d, const jn_task *t, uint32_t last) {
+    uint32_t owner = UINT32_MAX;
+    for (uint32_t k = 0; last & 1 && k < t->n_deps; k++) {
+        uint32_t p = d->deps[t->first_dep + k];
+        if ((p < d->from && !d->early) || d->phase[p] < last)
             continue;
-        uint32_t root = d->phase[p] & 1 ? find(d->parent, p) : UINT32_MAX;
-        if (root == UINT32_MAX || (owner != UINT32_MAX && root != owner))
+        uint32_t root = find(d->parent, p);
+        if (owner != UINT32_MAX && root != owner)
             return false;
         owner = root;
     }
@@ -114,17 +126,13 @@ static void find_components(dealing *d) {
     d->phases = d->early ? 2 : 0;
     for (uint32_t i = d->from; i < d->n; i++) {
         const jn_task *t = d->task[i];
-        bool heavy = jn_task_heavy(t) || adopted(d, t);
-        uint32_t phase = heavy;
+        uint32_t last = last_phase(d, t);
+        bool heavy = jn_task_heavy(t) || adopted(d, t, last);
+        uint32_t phase = last + ((last & 1) != heavy);
         d->parent[i] = i;
-        for (uint32_t k = 0; k < t->n_deps; k++) {
+        for (uint32_t k = 0; heavy && phase == last && k < t->n_deps; k++) {
             uint32_t p = d->deps[t->first_dep + k];
-            if (p < d->from && !d->early)
-                continue;
-            bool same = (d->phase[p] & 1) == heavy;
-            uint32_t after = d->phase[p] + !same;
-            phase = after > phase ? after : phase;
-            if (same && heavy)
+            if ((p >= d->from || d->early) && d->phase[p] == phase)
                 join(d->parent, i, p);
         }
         d->phase[i] = phase;
@@ -152,7 +160,7 @@ static int dearest_first(const void *pa, const void *pb) {
 
 /* Deals the components to lanes; false if that does not make lanes of about equal cost. */
 static bool deal(dealing *d, uint32_t threads) {
-    uint64_t total = 0, lane[JN_MAX_RANGES] = {0}, most = 0;
+    uint64_t total = 0, all = 0, load[MAX_PHASES][JN_MAX_RANGES] = {0};
     for (uint32_t c = 0; c < d->n_components; c++)
         total += d->component[c].cost = d->cost[d->component[c].root];
     d->lanes = threads < JN_MAX_RANGES ? threads : JN_MAX_RANGES;
@@ -167,23 +175,28 @@ static bool deal(dealing *d, uint32_t threads) {
         qsort(d->component, d->n_components, sizeof *d->component, dearest_first);
     if (d->early && d->given < d->from) {
         uint64_t ahead = JN_ISSUE_COST * (uint64_t)(d->n - d->first);
-        lane[1] = d->cost[d->given] - (ahead < d->early_cost ? ahead : d->early_cost);
-        total -= d->cost[d->given] - lane[1];
+        load[1][1] = d->cost[d->given] - (ahead < d->early_cost ? ahead : d->early_cost);
+        total -= d->cost[d->given] - load[1][1];
         d->lane[d->given] = 1;
-        most = lane[1];
     }
     for (uint32_t c = 0; c < d->n_components; c++) {
         if (d->given < d->from && d->component[c].root == d->given)
             continue;
+        uint64_t *lane = load[d->phase[d->component[c].root]];
         uint32_t best = 0;
         for (uint32_t l = 1; l < d->lanes; l++)
             if (lane[l] < lane[best])
                 best = l;
         lane[best] += d->component[c].cost;
-        most = lane[best] > most ? lane[best] : most;
         d->lane[d->component[c].root] = best;
     }
-    return most <= total / d->lanes * 5 / 4;
+    for (uint32_t p = 1; p < d->phases; p += 2) { /* each ends when its last lane does */
+        uint64_t most = 0;
+        for (uint32_t l = 0; l < d->lanes; l++)
+            most = load[p][l] > most ? load[p][l] : most;
+        all += most;
+    }
+    return all <= total / d->lanes * 5 / 4;
 }
 
 /* Sorts by phase and lane, in issue order; light tasks are lane 0's. */
