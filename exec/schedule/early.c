@@ -9,8 +9,8 @@
  *
  * It gets further portions, the first of what is pending, when by its cost it should have done what
  * it has: no more than it would have done by the end if all had been issued, since what hangs on
- * them is lane 1's, too.  When the first task is issued that may not be given away, it gets what it
- * may still have.
+ * them in the same phase is lane 1's, too.  When the first task is issued that may not be given
+ * away, it gets what it may still have.
  *
  * When that happens is decided by counts and costs, so results do not depend on timing.  Only tasks
  * without sums are given away: the run's arenas stay the host strand's.  Memory of tensors is taken
@@ -219,17 +219,18 @@ static janus_status start(jn_run *r, uint32_t n) {
     return JANUS_OK;
 }
 
-/* What lane 1 would have done by the end if there were no more to issue than was. */
-static uint64_t fair_share(const jn_run *r, const jn_early *e) {
-    uint64_t issuing = JN_ISSUE_COST * (uint64_t)r->of_schedule.pending.n;
+/* What lane 1 would have done by the end if so many more were to issue than was. */
+static uint64_t fair_share(const jn_run *r, const jn_early *e, uint64_t to_come) {
+    uint64_t issuing = JN_ISSUE_COST * ((uint64_t)r->of_schedule.pending.n + to_come);
     return (r->of_schedule.pending_cost + (e->threads - 1) * issuing) / e->threads;
 }
 
-/* Another portion: of the first `most` of what is pending as much as the worker may have. */
-static janus_status go_on_giving(jn_run *r, uint32_t most) {
+/* Another portion: of the first `most` of what is pending as much as the worker may have if so many
+ * tasks more are to come. */
+static janus_status go_on_giving(jn_run *r, uint32_t most, uint64_t to_come) {
     jn_of_schedule *s = &r->of_schedule;
     jn_early *e = s->early;
-    uint64_t share = fair_share(r, e), cost = e->cost;
+    uint64_t share = fair_share(r, e, to_come), cost = e->cost;
     uint32_t n = 0, at = atomic_load_explicit(&e->portions, memory_order_relaxed);
     jn_task *const *first = s->pending.data + e->n;
     for (; n < most && cost + first[n]->inst->row_cost <= share; n++)
@@ -268,14 +269,17 @@ janus_status jn_early_issued(jn_run *r) {
         return s->pending.n < s->early_tasks ? JANUS_OK : start(r, first_portion(r));
     }
     s->early_tasks = (uint32_t)s->pending.n + LEVEL_TASKS; /* where there is too little yet */
-    return go_on_giving(r, (uint32_t)s->pending.n - s->early->n);
+    return go_on_giving(r, (uint32_t)s->pending.n - s->early->n, 0);
 }
 
+/* What begins now adds to sums, as a backward pass does: it has at least as many tasks as what came
+ * before it, and while they are issued the worker would have nothing to do. */
 janus_status jn_early_last(jn_run *r) {
     jn_of_schedule *s = &r->of_schedule;
     bool gives = s->early && s->early_at == 0;
+    uint32_t n = (uint32_t)s->pending.n;
     s->early_at = UINT64_MAX;
-    return gives ? go_on_giving(r, (uint32_t)s->pending.n - s->early->n - 1) : JANUS_OK;
+    return gives ? go_on_giving(r, n - s->early->n - 1, n) : JANUS_OK;
 }
 
 uint32_t jn_early_count(const jn_early *e) { return e ? e->n : 0; }
