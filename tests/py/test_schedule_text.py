@@ -28,7 +28,7 @@ def schedule(name):
 def tasks(window):
     """The numbers of a window's text, one for each place where a task stands."""
     found = []
-    for ids in re.findall(r" x \d+: (.*)", window):
+    for ids in re.findall(r"(?: x \d+:|a worker has tasks) (.*)", window):
         for part in ids.split(", "):
             first, _, last = part.partition("-")
             found += range(int(first), int(last or first) + 1)
@@ -83,3 +83,11 @@ def test_passes_in_text():
     lanes = {lane: {t // 64 for t in tasks(text)} for lane, text in
              re.findall(r"  phase 1, lane (\d):\n((?:    .*\n)*)", dealt)}
     assert len(lanes) == 2 and not lanes["0"] & lanes["1"] and lanes["0"] | lanes["1"] == {0, 1, 2, 3}
+
+
+def test_each_phase_is_dealt():
+    """A lane that has a head start in one phase has its fair share of the next one, in which all lanes begin at once."""
+    dealt = schedule("meeting").split("after dealing\n")[1]
+    leaves = [int(n) for n in re.findall(r"segment \d+ \(tanh_grad, acc.add\) x (\d+):", dealt.partition("phase 3")[2])]
+    assert sum(leaves) == 272 and len(leaves) == 2, leaves
+    assert abs(leaves[0] - leaves[1]) <= 16, "the smallest tree has 16 leaves"

@@ -60,7 +60,24 @@ def lanes():
     return step
 
 
-PROGRAMS = {"levels": (levels, {}), "late": (late, {}), "lanes": (lanes, {"threads": 2}),
+def meeting():
+    """Gradients of losses that wait for all trees: forward and backward are phases that meet; a worker has a head start in the first."""
+    model, trees = Tree(128), [tree(d) for d in (6, 5, 5, 5, 4, 4, 4, 6)]
+    out = janus.nn.Linear(128, 2)
+
+    def step():
+        model.zero_grad()
+        out.zero_grad()
+        loss = 0
+        for t in trees:
+            loss = loss + out(model(t)).sum()
+        loss = loss / len(trees)
+        loss.backward()
+        return loss.detach()
+    return step
+
+
+PROGRAMS = {"levels": (levels, {}), "late": (late, {}), "lanes": (lanes, {"threads": 2}), "meeting": (meeting, {"threads": 2}),
             "in_order": (levels, {"numerics": "exact"})}
 
 
