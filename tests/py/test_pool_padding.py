@@ -3,6 +3,8 @@
 import itertools
 import os
 import pathlib
+import random
+import struct
 import subprocess
 import sys
 
@@ -125,3 +127,27 @@ def test_graphs_that_read_no_indices(numerics):
         h(x).sum().backward()
         want = x.grad.tolist() if h is f else want
         assert x.grad.tolist() == want
+
+
+def of_bits(bits):
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+@pytest.mark.parametrize("width", [2, 7, 8, 10, 16, 18, 22, 32])
+@pytest.mark.parametrize("height", [2, 8, 10])
+def test_the_largest_of_2_by_2_is_the_scans_to_the_bit(height, width):
+    """Zeros of both signs, infinities and NaNs: with the indices, which a gradient reads, and without."""
+    r = random.Random(height * 100 + width)
+    odd = [of_bits(b) for b in (0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0x7fc00002, 0xffc00003)] + [1.0, -1.0]
+    planes = [[[r.choice(odd) for _ in range(width)] for _ in range(height)] for _ in range(12)]
+    wanted, f = [], janus.function(lambda x: F.max_pool2d(x, 2))
+    for p in planes:
+        for i in range(0, height - 1, 2):
+            for j in range(0, width - 1, 2):
+                m = p[i][j]
+                for v in (p[i][j + 1], p[i + 1][j], p[i + 1][j + 1]):
+                    m = v if v > m or v != v else m
+                wanted.append(struct.pack("<f", m))
+    for x in (janus.tensor([planes]), janus.tensor([planes], requires_grad=True)):
+        for pool in (lambda x: F.max_pool2d(x, 2), f, f, f):
+            assert [struct.pack("<f", v) for v in pool(x).detach().flatten().tolist()] == wanted

@@ -120,6 +120,22 @@ MAX_ROWS(double)
 /* Windows of 2 x 2, two apart, of a whole plane: rows of few windows, which the loop above hardly
  * vectorises, are taken two at a time. */
 #ifdef __AVX2__
+/* `tap` where it is greater than m or a NaN, else m: of two zeros the maximum is its second
+ * operand, as it is where one of them is a NaN. */
+static inline __attribute__((always_inline)) __m256 larger(__m256 m, __m256 tap) {
+    __m256 most = _mm256_max_ps(tap, m);
+    return _mm256_blendv_ps(most, tap, _mm256_cmp_ps(tap, tap, _CMP_UNORD_Q));
+}
+
+/* The same, and where `tap` was taken `off` in place of *from. */
+static inline __attribute__((always_inline)) __m256 larger_at(__m256 m, __m256 tap, int64_t off,
+                                                              __m256 *from) {
+    __m256 t =
+        _mm256_or_ps(_mm256_cmp_ps(tap, m, _CMP_GT_OQ), _mm256_cmp_ps(tap, tap, _CMP_UNORD_Q));
+    *from = _mm256_blendv_ps(*from, _mm256_castsi256_ps(_mm256_set1_epi32((int)off)), t);
+    return _mm256_blendv_ps(m, tap, t);
+}
+
 /* Eight windows: four over a[0] and b[0], whose first element has index at[0], and four over a[1]
  * and b[1].  Halves of the shuffled registers change places at the end, once for all. index NULL:
  * only the largest. */
@@ -127,17 +143,15 @@ static inline __attribute__((always_inline)) void
 max_8(const float *const *a, int64_t w, const int64_t *at, float *y, int64_t *index) {
     __m256 a0 = _mm256_loadu_ps(a[0]), a1 = _mm256_loadu_ps(a[1]);
     __m256 b0 = _mm256_loadu_ps(a[0] + w), b1 = _mm256_loadu_ps(a[1] + w);
-    __m256 tap[4] = {_mm256_shuffle_ps(a0, a1, 0x88), _mm256_shuffle_ps(a0, a1, 0xdd),
-                     _mm256_shuffle_ps(b0, b1, 0x88), _mm256_shuffle_ps(b0, b1, 0xdd)};
-    int off[4] = {0, 1, (int)w, (int)w + 1};
-    __m256 m = tap[0], from = _mm256_setzero_ps();
-    for (int i = 1; i < 4; i++) {
-        __m256 t = _mm256_or_ps(_mm256_cmp_ps(tap[i], m, _CMP_GT_OQ),
-                                _mm256_cmp_ps(tap[i], tap[i], _CMP_UNORD_Q));
-        m = _mm256_blendv_ps(m, tap[i], t);
-        if (!index)
-            continue;
-        from = _mm256_blendv_ps(from, _mm256_castsi256_ps(_mm256_set1_epi32(off[i])), t);
+    __m256 m = _mm256_shuffle_ps(a0, a1, 0x88), second = _mm256_shuffle_ps(a0, a1, 0xdd);
+    __m256 third = _mm256_shuffle_ps(b0, b1, 0x88), last = _mm256_shuffle_ps(b0, b1, 0xdd);
+    __m256 from = _mm256_setzero_ps();
+    if (index) {
+        m = larger_at(m, second, 1, &from);
+        m = larger_at(m, third, w, &from);
+        m = larger_at(m, last, w + 1, &from);
+    } else {
+        m = larger(larger(larger(m, second), third), last);
     }
     _mm256_storeu_ps(y, _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(m), 0xd8)));
     if (!index)
