@@ -16,6 +16,8 @@ def check(f, *args, **kwargs):
     ValueError, before anything has run, where there is no graph for these arguments, with the reason; RuntimeError where the
     graph's run was discarded or other threads leave it undecided; else what f raises.
     """
+    if not callable(f):
+        raise TypeError(f"janus.check: expected a function, then its arguments, got {type(f).__name__}")
     plain = getattr(f, "__wrapped__", f)
     code = getattr(plain, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""

@@ -47,6 +47,12 @@ def test_what_is_no_graph_is_not_run():
     assert b.n == 0
 
 
+@pytest.mark.parametrize("f", [5, "step", None, [step], X, Box()])
+def test_what_is_no_function_is_named(f):
+    with pytest.raises(TypeError, match=rf"^janus.check: expected a function, then its arguments, got {type(f).__name__}$"):
+        janus.check(f, X)
+
+
 def test_an_exception_is_cpythons():
     b = Box()
     with pytest.raises((ZeroDivisionError, ValueError)):
