@@ -52,7 +52,7 @@ static void add_to_grad(jcv *c, adding x) {
     sum->cut = true;
     /* the object stays, its contents change */
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)had->py)->t);
-    if (jcv_write(c, r, sum, false, false) != JANUS_OK)
+    if (jcv_write(c, r, sum, false, false, false) != JANUS_OK)
         jcv_refuse(c, "%s", janus_last_error()->message);
 }
 

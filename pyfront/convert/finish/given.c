@@ -74,10 +74,19 @@ static void find_carried(const jn_node *n, uint32_t result, unsigned depth, jcv_
     }
 }
 
+/* Whether it puts what was computed in place, and is kept for a gradient, in a part of a tensor:
+ * tensors/place.c says so by an alias. */
+static bool writes_kept(const jn_subgraph *g, const jn_node *n) {
+    bool part = n->op == JN_OP(slice_scatter) || n->op == JN_OP(select_scatter);
+    return part && n->in[1].node && g->nodes.data[n->in[1].node]->op == JN_OP(alias);
+}
+
 void jcv_find_given(const jn_subgraph *g, jn_value v, unsigned depth, jcv_all_given *out) {
     const jn_node *n = g->nodes.data[v.node];
     bool branch = n->op->role == JN_ROLE_IF;
     out->n = 0;
+    if (depth && writes_kept(g, n))
+        add_given(out, n, 1, JCV_GIVEN_EITHER_WAY, true);
     if (!depth || !n->subs[0])
         return;
     if (n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH) {

@@ -179,7 +179,7 @@ static void move(jcv *c, jcv_rec *r, jcv_av *x, jcv_av *y, jcv_rec *of) {
     }
     jcv_val *held = jcv_op(c, JN_OP(detach), &v, 1, NULL)->out;
     held->depends = held->cut = false;
-    if (jcv_need_slot(c, r) != JANUS_OK || jcv_write(c, r, held, false, false) != JANUS_OK)
+    if (jcv_need_slot(c, r) != JANUS_OK || jcv_write(c, r, held, false, false, false) != JANUS_OK)
         jcv_refuse(c, "the data of a tensor is set: %s", janus_last_error()->message);
     r->moved = r->wrote_uncounted = of->shared = true;
     r->data_of = of;

@@ -368,13 +368,20 @@ void jcv_check_rounds(jcv *c, const jcv_ctx *body, jcv_av *const *first, jcv_av 
 /* ---- writing ------------------------------------------------------------------------------------
  */
 
-/* The writing direction of a view op: the parent's value with `v` in its place. */
-static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v) {
+/* The writing direction of a view op: the parent's value with `v` in its place.  Where v is kept
+ * for a gradient, its memory is the parent's, which an alias says (finish/given.c). */
+static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v, bool kept) {
     const jn_op *op = r->op;
     jcv_val *in[4] = {up, v, NULL, NULL};
     jcv_node *n = NULL;
     if (op == JN_OP(detach) || op == JN_OP(alias))
         return v;
+    if (kept && (op == JN_OP(select) || op == JN_OP(slice))) {
+        if (!(n = jcv_op_try(c, JN_OP(alias), &v, 1, NULL)))
+            return NULL;
+        in[1] = &n->out[0];
+        n = NULL;
+    }
     if (op == JN_OP(select)) {
         in[2] = r->extra[0];
         n = jcv_op_try(c, JN_OP(select_scatter), in, 3, r->attrs);
@@ -562,14 +569,39 @@ static bool ends_root(const jcv_rec *r) {
     return true;
 }
 
-janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool ends) {
+/* A value that is copied, not computed in place, is none by another name. */
+static jcv_val *without_alias(jcv_val *v) {
+    while (v->node && v->node->op == JN_OP(alias) && v->node->in[0]->type == v->type)
+        v = v->node->in[0];
+    return v;
+}
+
+/* Whether it is a part of a reshaped tensor that was turned: what is put back is reshaped when it
+ * has been turned, which is a copy anywhere else, so that its memory is not found (given.c). */
+static bool turned_in_shape(const jcv_rec *r) {
+    bool turned = false;
+    for (; r->parent; r = r->parent) {
+        if (turned &&
+            (r->op == JN_OP(reshape) || r->op == JN_OP(unsqueeze) || r->op == JN_OP(squeeze)))
+            return true;
+        turned = turned || r->op == JN_OP(transpose);
+    }
+    return false;
+}
+
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept, bool ends) {
     jcv_keep_large(c, v->type); /* whether two tensors share memory can depend on it */
     jcv_rec *root = r->root;
     JN_TRY(may_write(c, r, recorded));
     JN_TRY(other_names(c, root));
+    if (!kept && r->parent)
+        v = without_alias(v);
+    if (kept && turned_in_shape(r))
+        return jn_error(JANUS_UNSUPPORTED,
+                        "what is kept lies in a part of a tensor that is turned");
     for (jcv_rec *x = r; x->parent; x = x->parent) {
         jcv_val *up = jcv_held(c, x->parent);
-        if (!up || !(v = put_back(c, x, up, v)))
+        if (!up || !(v = put_back(c, x, up, v, kept)))
             return JANUS_UNSUPPORTED;
     }
     jcv_val *pair[2] = {v, ends && ends_root(r) ? jcv_held(c, root) : NULL};

@@ -495,7 +495,7 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
     jcv_rec *target = into && marked(into) ? ((holder *)into->storage->user)->rec : NULL;
     bool on_tape = recorded(op, in, vals, n_in);
     if (st == JANUS_OK && target && vals[0] && only_stores(op, vals[0], target)) {
-        st = jcv_write(c, target, vals[0], on_tape, ends);
+        st = jcv_write(c, target, vals[0], on_tape, false, ends);
         c->handler = h.up;
         c->hook_refused = c->hook_refused || st != JANUS_OK;
         return st;
@@ -513,7 +513,7 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
         }
     if (st == JANUS_OK && into) {
         st = target
-                 ? jcv_write(c, target, &n->out[0], on_tape, ends)
+                 ? jcv_write(c, target, &n->out[0], on_tape, on_tape && op->save >> 16 & 1, ends)
                  : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {

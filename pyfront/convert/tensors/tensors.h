@@ -69,8 +69,9 @@ bool jcv_goes_round(jcv *c, const jcv_node *loop);
 /* Whether it is none if the loop of main that hands it on has gone a round, which is asserted. */
 bool jcv_own_after_rounds(jcv *c, jcv_val *v);
 void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_node *n);
-/* Writes v to the tensor; recorded: by an op on the tape; ends: v is no function of what it was. */
-janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool ends);
+/* Writes v to the tensor; recorded: by an op on the tape, which keeps v for its gradient (kept);
+ * ends: v is no function of what it was. */
+janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept, bool ends);
 /* Whether a root may be one of several tensors: which object it is, is not known. */
 static inline bool jcv_of_several(const jcv_rec *r) { return r->shared || r->stored || r->n_from; }
 /* A slot for what a root holds, from its first change on. */
