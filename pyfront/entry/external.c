@@ -332,7 +332,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     r->ran_outs |= outs;
     r->ran_ins |= ins;
     if (create_graph) {
-        r->f->differentiated = true; /* from now on such calls run imperatively */
+        jpy_asked_in_vain(r->f);
         PyErr_SetString(PyExc_RuntimeError,
                         "create_graph=True: this result was computed by a graph of janus.function "
                         "whose gradient cannot be differentiated again, because it has effects or "
@@ -346,7 +346,7 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
  * at them. */
 static int refuse(void *user) {
     region *r = user;
-    r->f->differentiated = true; /* from now on such calls run imperatively */
+    jpy_asked_in_vain(r->f);
     PyErr_SetString(
         PyExc_RuntimeError,
         "a gradient of a tensor that a graph of janus.function has computed "

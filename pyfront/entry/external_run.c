@@ -223,7 +223,7 @@ char *jpy_kept_place(const jpy_entry *e, const jn_run *run, const jpy_kept *k) {
 }
 
 static int refuse(const jpy_region_held *r) {
-    r->f->differentiated = true; /* from now on such calls run imperatively */
+    jpy_asked_in_vain(r->f);
     PyErr_SetString(PyExc_RuntimeError,
                     "a tensor was written through .data before backward(), and a graph of "
                     "janus.function has kept a copy of a view of it for its gradient; computed "

@@ -138,6 +138,7 @@ typedef struct jpy_function {
     bool checkpoint;    /* activations are computed again by gradients */
     bool convert_first; /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
+    bool asked_in_vain;   /* ... of one that had run: no graph with a history is run again */
     bool looked, near;    /* whether its first call reaches the package was asked; it does */
     bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */
     bool recurs_fixed;    /* ... or one whose objects are parts of a module, which do not change */
@@ -177,6 +178,11 @@ typedef struct jpy_function {
     jpy_ladder ladder;
     jpy_coexecution together;
 } jpy_function;
+
+/* A gradient was asked for that a graph does not have: such calls are CPython's from now on. */
+static inline void jpy_asked_in_vain(jpy_function *f) {
+    f->differentiated = f->asked_in_vain = true;
+}
 
 typedef struct jpy_call {
     PyObject *const *args; /* positional, then keyword values */
