@@ -55,6 +55,8 @@ int jpy_entry_judged(jpy_function *f, jpy_entry *e, jpy_verdict v, bool raised) 
     e->later.now = false;
     if (v == JPY_AGREED) {
         bool explained = e->later.explained; /* else that others differed says as much as before */
+        if (f->doubted && !e->runs) /* what was wrong before it may not show in each call */
+            e->later.doubts = FIRST_DOUBTS;
         if (explained)
             f->suspected = f->suspected > EXPLANATION ? f->suspected - EXPLANATION : 1;
         e->later.doubts -= explained ? e->later.doubts : e->later.doubts > 0;
@@ -126,7 +128,8 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     bool held = false;
     if (!slots || !results)
         goto end;
-    if (f->differentiated && e->n_stages && (e->n_stages > 1 || e->has_effects)) {
+    if (e->n_stages && (JN_UNLIKELY(f->asked_in_vain) ||
+                        (f->differentiated && (e->n_stages > 1 || e->has_effects)))) {
         rc = 0;
         goto end;
     }

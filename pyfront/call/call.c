@@ -254,8 +254,6 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
     for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
-        if (JN_UNLIKELY(f->asked_in_vain) && (e->n_tracked || e->remains))
-            continue;
         if (f->unlooked && trial->state == JPY_TRIAL_SLOW && !region) {
             left_out = true;
             continue;

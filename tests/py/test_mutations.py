@@ -177,7 +177,7 @@ def variables(function, log):
         log(f(t(2), n), total)
 
 
-def arms(function, log):
+def arms(function, log, calls=10):
     @function
     def f(x):
         y, mode = x, 1
@@ -186,8 +186,13 @@ def arms(function, log):
             mode = 2
         return y - x, mode * 3 + 1
 
-    for i in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+    for i in range(calls):
         log(f(t(3, seed=i)))
+
+
+def masked(function, log):
+    """In some calls of the arm its maximum hides what is wrong: also in the first of the graph that rounds as CPython does."""
+    arms(function, log, 40)
 
 
 def rounds(function, log):
@@ -304,8 +309,8 @@ def prints_to_files(function, log):
         log(f(t(2), i), first.getvalue(), second.getvalue())
 
 
-PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, moved, histories, training, variables, arms, rounds, items,
-            recursion, guarded, functions, same_or_not, late, prints, prints_to_files]
+PROGRAMS = [attributes, deletions, lists, dicts, identities, tensors, moved, histories, training, variables, arms, masked, rounds,
+            items, recursion, guarded, functions, same_or_not, late, prints, prints_to_files]
 # A guard that is missing shows when its value changes; where that is after the first hit has agreed, nothing compares.
 LATER = {"values are not guarded": {"attributes", "variables"}, "lengths are not guarded": {"lists", "same_or_not"}}
 
@@ -467,7 +472,8 @@ def with_clocks(folder):
     module.__dict__.update(__file__=__file__, _clock=time.perf_counter)
     sys.modules[module.__name__] = module
     exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
-    return [(getattr(module, p.__name__), p) for p in PROGRAMS]
+    # the first call of an arm that a region compares is one in which the mistake of `masked` is hidden
+    return [(getattr(module, p.__name__), p) for p in PROGRAMS if p is not masked]
 
 
 @pytest.mark.filterwarnings("ignore::janus.SpeculationWarning")
