@@ -86,12 +86,15 @@ static void join(uint32_t *parent, uint32_t a, uint32_t b) {
         parent[a] = b;
 }
 
+/* Whether what another task waits for is still to be run, in a lane. */
+static bool to_run(const dealing *d, uint32_t p) { return p >= d->from || d->early; }
+
 /* The last phase in which a task waits for something; 0 also where it waits for nothing. */
 static uint32_t last_phase(const dealing *d, const jn_task *t) {
     uint32_t last = 0;
     for (uint32_t k = 0; k < t->n_deps; k++) {
         uint32_t p = d->deps[t->first_dep + k];
-        if ((p >= d->from || d->early) && d->phase[p] > last)
+        if (to_run(d, p) && d->phase[p] > last)
             last = d->phase[p];
     }
     return last;
@@ -100,9 +103,11 @@ static uint32_t last_phase(const dealing *d, const jn_task *t) {
 /* Are all tasks of the last phase that a light task waits for of one component? */
 static bool adopted(const dealing *d, const jn_task *t, uint32_t last) {
     uint32_t owner = UINT32_MAX;
-    for (uint32_t k = 0; last & 1 && k < t->n_deps; k++) {
+    if (!(last & 1))
+        return false;
+    for (uint32_t k = 0; k < t->n_deps; k++) {
         uint32_t p = d->deps[t->first_dep + k];
-        if ((p < d->from && !d->early) || d->phase[p] < last)
+        if (!to_run(d, p) || d->phase[p] < last)
             continue;
         uint32_t root = find(d->parent, p);
         if (owner != UINT32_MAX && root != owner)
@@ -132,7 +137,7 @@ static void find_components(dealing *d) {
         d->parent[i] = i;
         for (uint32_t k = 0; heavy && phase == last && k < t->n_deps; k++) {
             uint32_t p = d->deps[t->first_dep + k];
-            if ((p >= d->from || d->early) && d->phase[p] == phase)
+            if (to_run(d, p) && d->phase[p] == phase)
                 join(d->parent, i, p);
         }
         d->phase[i] = phase;
