@@ -377,10 +377,10 @@ static jcv_val *put_back(jcv *c, jcv_rec *r, jcv_val *up, jcv_val *v, bool kept)
     if (op == JN_OP(detach) || op == JN_OP(alias))
         return v;
     if (kept && (op == JN_OP(select) || op == JN_OP(slice))) {
-        if (!(n = jcv_op_try(c, JN_OP(alias), &v, 1, NULL)))
+        jcv_node *named = jcv_op_try(c, JN_OP(alias), &v, 1, NULL);
+        if (!named)
             return NULL;
-        in[1] = &n->out[0];
-        n = NULL;
+        in[1] = &named->out[0];
     }
     if (op == JN_OP(select)) {
         in[2] = r->extra[0];

@@ -375,6 +375,9 @@ static bool recorded(const jn_op *op, const jn_eager_arg *in, jcv_val *const *v,
     return any;
 }
 
+/* Whether the tape keeps result i for the op's gradient. */
+static bool keeps_result(const jn_op *op, unsigned i) { return op->save >> (16 + i) & 1; }
+
 /* What the tape keeps must not be written later; what the op itself writes it has copied. */
 static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *in,
                                jcv_val *const *v, unsigned n, jcv_rec *target) {
@@ -394,7 +397,7 @@ static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *i
                             "a tensor of the caller was written, and a gradient needs it");
         jcv_save_for(c, root, by);
     }
-    if (target && op->save >> 16 & 1)
+    if (target && keeps_result(op, 0))
         jcv_save_for(c, target->root, by);
     return JANUS_OK;
 }
@@ -513,7 +516,7 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
         }
     if (st == JANUS_OK && into) {
         st = target
-                 ? jcv_write(c, target, &n->out[0], on_tape, on_tape && op->save >> 16 & 1, ends)
+                 ? jcv_write(c, target, &n->out[0], on_tape, on_tape && keeps_result(op, 0), ends)
                  : jn_error(JANUS_UNSUPPORTED, "a write to a tensor that is no part of the graph");
     } else if (st == JANUS_OK) {
         for (unsigned i = 0; i < n_out; i++) {
@@ -529,7 +532,7 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
             r->val = &n->out[i];
             if (view && marked(in[0].t))
                 jcv_keep_view(c, r, ((holder *)in[0].t->storage->user)->rec, op, n);
-            if (on_tape && op->save >> (16 + i) & 1)
+            if (on_tape && keeps_result(op, i))
                 jcv_save_for(c, r->root, n);
             out[i] = r->t;
         }
