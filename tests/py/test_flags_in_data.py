@@ -13,7 +13,7 @@ from texts import names_of
 
 USES = {"tensor": "1.0 - janus.tensor(flags, dtype=janus.float32)", "tensor of bools": "janus.tensor(flags)", "as_tensor": "janus.as_tensor([a, b])",
         "if": "x * 2 if a else x + 1", "not": "(not a, x)", "and": "a and b", "or": "(a or b, a or x)", "is": "(a is True, a is b, a is not False, a is None)",
-        "==": "(a == b, a == 1, a != 0, a == 'a')", "number": "(a + 1, b * 2.5, -a, +a, ~b if a else 0, a - b)", "int": "(int(a), float(b), bool(a), abs(a))",
+        "==": "(a == b, a == 1, a != 0, a == 'a')", "number": "(a + 1, b * 2.5, -a, +a, a - b)", "inverted": "~b if a else 0", "int": "(int(a), float(b), bool(a), abs(a))",
         "bits": "(a & b, a | b, a ^ b, a | 2, a << 3, b & 1)", "any": "(any(flags), all(flags), sum(flags), min(flags), max(flags))",
         "text": "(str(a), f'{a} {b!r} {a:d}', '%s %d' % (a, b), repr(flags))", "item": "['no', 'yes'][a], (x, x * 2)[b]", "key": "{True: 't', False: 'f'}[a]",
         "where": "[i for i, q in enumerate(flags) if q]", "count": "(flags.count(True), True in flags, flags.index(b))", "type": "(type(a), isinstance(a, int), isinstance(b, bool))",
