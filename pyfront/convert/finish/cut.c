@@ -25,12 +25,85 @@ static void move_first(jcv *c) {
     nodes[0] = n;
 }
 
-/* Whether a node gets an input as the object that it is: it stores it, or may lead to what does. */
-static bool takes_object(const jcv *c, const jcv_node *n) {
-    return c->live_tensors && (n->subs[0] || (n->op && n->op->role == JN_ROLE_HOST));
+static bool leaves(jcv_val *v) {
+    if (!v || v->seen || v->type->kind != JANUS_KIND_TENSOR)
+        return false;
+    v->seen = 1;
+    return true;
+}
+
+/* Marks what a node whose result leaves may have handed on: what it was given, what its bodies
+ * got or gave. */
+static bool hands_on(jcv_node *n) {
+    bool any = false, loop = n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
+    unsigned skip = n->op->role == JN_ROLE_IF, each = n->op->role == JN_ROLE_FOREACH;
+    jcv_ctx *last = n->subs[1] ? n->subs[1] : n->subs[0];
+    for (unsigned k = n->n_out; k-- > 0;) {
+        if (!n->out[k].seen)
+            continue;
+        if (loop && k + each < n->n_in) /* no round */
+            any = leaves(n->in[k + each]) || any;
+        for (unsigned s = 0; s < 2 && n->subs[s]; s++)
+            if ((!loop || n->subs[s] == last) && k < n->subs[s]->results.n)
+                any = leaves(n->subs[s]->results.data[k]) || any;
+    }
+    for (unsigned s = 0; s < 2 && n->subs[s]; s++) {
+        jcv_ctx *x = n->subs[s];
+        for (unsigned k = 0; k < x->params.n; k++) {
+            if (!x->params.data[k]->seen)
+                continue;
+            if (k + skip < n->n_in)
+                any = leaves(n->in[k + skip]) || any;
+            if (loop && x == last && k >= each && k - each < x->results.n) /* the next round */
+                any = leaves(x->results.data[k - each]) || any;
+        }
+    }
+    return any;
+}
+
+/* Marks what may leave the graph as the object that it is, from what does back to the inputs. */
+static void find_leaving(jcv *c) {
+    size_t n_nodes = 0, n_through = 0;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        n_nodes += c->ctxs.data[i]->nodes.n;
+    jcv_node **through = jcv_alloc(c, (n_nodes + 1) * sizeof *through);
+    for (size_t k = 0; k < c->main->results.n; k++)
+        leaves(c->main->results.data[k]);
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            for (unsigned j = 0; n->op && n->op->role == JN_ROLE_HOST && j < n->n_in; j++)
+                leaves(n->in[j]);
+            if (n->op && n->subs[0])
+                through[n_through++] = n;
+        }
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t i = n_through; i-- > 0;)
+            any = hands_on(through[i]) || any;
+    }
+}
+
+static void forget_leaving(jcv *c) {
+    for (size_t i = 0; i < c->ctxs.n; i++) {
+        jcv_ctx *x = c->ctxs.data[i];
+        for (size_t k = 0; k < x->params.n; k++)
+            x->params.data[k]->seen = 0;
+        for (size_t k = 0; k < x->nodes.n; k++)
+            for (unsigned j = 0; j < x->nodes.data[k]->n_out; j++)
+                x->nodes.data[k]->out[j].seen = 0;
+    }
+}
+
+/* Whether a node gets an input as the object that it is: it stores it, or may lead to what does, or
+ * hands it on. */
+static bool takes_object(const jcv *c, const jcv_node *n, const jcv_val *input) {
+    bool host = n->op && n->op->role == JN_ROLE_HOST;
+    return n->subs[0] ? input->seen || c->live_tensors : host && c->live_tensors;
 }
 
 void jcv_cut_untracked(jcv *c) {
+    find_leaving(c);
     for (size_t p = 0; p < c->inputs.n; p++) {
         jcv_val *v = c->main->params.data[p];
         if (!jcv_is_float_type(v->type) || c->inputs.data[p]->tensor.requires_grad)
@@ -41,7 +114,7 @@ void jcv_cut_untracked(jcv *c) {
             jcv_ctx *x = c->ctxs.data[i];
             for (size_t k = 0; k < x->nodes.n; k++) {
                 jcv_node *n = x->nodes.data[k];
-                bool whole = n->op == JN_OP(detach) || takes_object(c, n);
+                bool whole = n->op == JN_OP(detach) || takes_object(c, n, v);
                 for (unsigned j = 0; j < n->n_in && !whole; j++) {
                     if (n->in[j] != v)
                         continue;
@@ -54,6 +127,7 @@ void jcv_cut_untracked(jcv *c) {
         if (cut)
             move_first(c);
     }
+    forget_leaving(c);
 }
 
 /* ---- what was computed without recording --------------------------------------------------------
