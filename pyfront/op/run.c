@@ -436,39 +436,70 @@ static PyObject *run_new(run *r) {
                             view ? (jpy_tensor *)b->in[0].o : NULL);
 }
 
-/* Saved operands that the write would destroy are kept as copies. */
-static int protect(run *r, const janus_tensor *dst) {
-    for (unsigned i = 0; i < r->b->n_in && i < 16; i++) {
-        jpy_val *v = &r->vals[i];
-        if (!(r->b->op->save >> i & 1) || v->kind != JANUS_KIND_TENSOR ||
-            !jn_tensor_overlap(v->t, dst))
-            continue;
+/* An operand as it is now: a tensor of its own, of a conversion a value. */
+static janus_status copy_of(janus_tensor *t, janus_tensor **out) {
+    jn_eager_arg arg = {.kind = JANUS_KIND_TENSOR, .t = t};
+    return jn_eager_hook ? jn_eager(JN_OP(clone), &arg, 1, NULL, out, 1)
+                         : jn_tensor_to(t, t->storage->device, true, out);
+}
+
+/* Operands that the tape keeps and the write may destroy, as copies; kind NONE: others.  Of a
+ * conversion's tensors it is not said here which of them share memory. */
+static int protect(const run *r, const janus_tensor *dst, jpy_val *copies) {
+    bool tracked[JPY_SAVES_READ] = {false};
+    for (unsigned i = 0; i < r->b->n_in; i++) {
+        copies[i] = JPY_VAL_NONE;
+        if (i < JPY_SAVES_READ)
+            tracked[i] = jpy_edge_tracked(r->vals[i].edge);
+    }
+    for (unsigned i = 0; i < r->b->n_in; i++) {
+        const jpy_val *v = &r->vals[i];
         janus_tensor *copy;
-        if (jpy_check(jn_tensor_to(v->t, v->t->storage->device, true, &copy)) < 0)
+        if (v->kind != JANUS_KIND_TENSOR || !jpy_op_saves(r->b->op, i, tracked) ||
+            (!jn_eager_hook && !jn_tensor_overlap(v->t, dst)))
+            continue;
+        if (jpy_check(copy_of(v->t, &copy)) < 0)
             return -1;
-        jpy_edge edge = v->edge;
-        jpy_edge_retain(edge);
-        if (r->owned[i])
-            jpy_val_release(v);
-        *v = jpy_val_tensor(copy, edge);
-        r->owned[i] = true;
+        jpy_edge_retain(v->edge);
+        copies[i] = jpy_val_tensor(copy, v->edge);
     }
     return 0;
+}
+
+static void take_copies(run *r, const jpy_val *copies) {
+    for (unsigned i = 0; i < r->b->n_in; i++) {
+        if (copies[i].kind == JANUS_KIND_NONE)
+            continue;
+        if (r->owned[i])
+            jpy_val_release(&r->vals[i]);
+        r->vals[i] = copies[i];
+        r->owned[i] = true;
+    }
 }
 
 static int write_plain(run *r, jpy_tensor *dst) {
     jpy_bound *b = r->b;
     jn_eager_arg args[JPY_BOUND_FEW];
-    if (b->n_in > JPY_BOUND_FEW) {
-        PyErr_Format(PyExc_TypeError, "%s_: too many operands", b->op->name);
-        return -1;
-    }
     for (unsigned i = 0; i < b->n_in; i++) {
         args[i].kind = r->vals[i].kind;
         args[i].s = r->vals[i].s;
     }
     return jpy_check(
         jn_eager_into(b->op, args, b->n_in, b->op->attr_size ? b->attrs : NULL, dst->t));
+}
+
+/* Writes, and records what was there.  A conversion's op is of what was there itself, which is a
+ * value; the tape's rules, where they run in it, are given it as a tensor that nobody writes. */
+static int write_recorded(run *r, jpy_tensor *dst) {
+    jpy_val copies[JPY_BOUND_FEW];
+    int rc = protect(r, dst->t, copies);
+    if (rc < 0 || !jn_eager_hook) {
+        take_copies(r, copies);
+        return rc < 0 ? rc : write_plain(r, dst);
+    }
+    rc = write_plain(r, dst);
+    take_copies(r, copies);
+    return rc;
 }
 
 /* The op whose operands or result have another dtype than the target, cast back. */
@@ -513,8 +544,11 @@ static PyObject *run_into(run *r, jpy_tensor *dst) {
             return NULL;
     } else {
         bool record = jpy_should_record(b->op, r->vals, b->n_in);
-        bool values = jn_eager_hook != NULL; /* writes there make new values */
-        if ((record && !values && protect(r, dst->t) < 0) || write_plain(r, dst) < 0)
+        if (b->n_in > JPY_BOUND_FEW) {
+            PyErr_Format(PyExc_TypeError, "%s_: too many operands", b->op->name);
+            return NULL;
+        }
+        if ((record ? write_recorded(r, dst) : write_plain(r, dst)) < 0)
             return NULL;
         jpy_inplace_wrote(dst);
         if (record && !(node = jpy_record(&jn_this, b->op, r->vals, b->n_in,

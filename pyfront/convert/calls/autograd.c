@@ -68,11 +68,25 @@ static jpy_edge edge_of(jcv *c, const jcv_av *a) {
     return e;
 }
 
+/* Whether a history that the tape does not know, of the input i, leads to another input. */
+static bool leads_on(jcv *c, jcv_av *const *x, unsigned n, unsigned i) {
+    jcv_val *v = jcv_tensor_val(c, x[i]->py);
+    for (unsigned k = 0; k < n; k++) {
+        jcv_val *to = jcv_tensor_val(c, x[k]->py);
+        if (to != v && jcv_reaches(c, v, to))
+            return true;
+    }
+    return false;
+}
+
 bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n) {
     JCV_LIST(jpy_node *) met = {0};
     jpy_edge *ends = jcv_alloc(c, (n + 1) * sizeof *ends);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         ends[i] = edge_of(c, x[i]);
+        if (ends[i].node && !ends[i].node->cls->backward && leads_on(c, x, n, i))
+            return false;
+    }
     for (unsigned i = 0; i < n_y; i++) {
         jpy_edge e = edge_of(c, y[i]);
         if (e.node)

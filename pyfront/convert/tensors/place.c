@@ -589,6 +589,24 @@ static bool turned_in_shape(const jcv_rec *r) {
     return false;
 }
 
+/* The tape of ops on proxies does not know that they share memory.  What is written by another name
+ * has a history that is the graph's alone: nothing is computed by what the tape has of it. */
+static void leave_tape(jcv *c, jcv_rec *root, const jcv_rec *by) {
+    if (jpy_no_grad_mode || by->apart)
+        return;
+    for (jcv_rec *x = root; x; x = x == root ? root->views : x->next_view) {
+        if (x == by || !tracked(x) || (x == root && is_leaf(x)))
+            continue;
+        jpy_tensor *t = (jpy_tensor *)x->obj;
+        janus_tensor_retain(x->t); /* the op that writes may have it as an operand */
+        (void)jcv_own(c, jpy_tensor_take_node(x->t, t->node, t->node_out));
+        jpy_node_release(t->node);
+        t->node = NULL;
+        if (!jcv_track(x->obj, true))
+            jcv_refuse(c, "out of memory");
+    }
+}
+
 janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept, bool ends) {
     jcv_keep_large(c, v->type); /* whether two tensors share memory can depend on it */
     jcv_rec *root = r->root;
@@ -617,6 +635,7 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept,
     JN_TRY(jcv_need_slot(c, root));
     if (recorded)
         set_all_tracked(c, root, TRACKED);
+    leave_tape(c, root, r);
     jcv_put_held(c, root, v);
     if (root->src)
         jcv_put(c, root->when, jcv_bool(c, true));
