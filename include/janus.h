@@ -252,6 +252,14 @@ typedef struct janus_host_value {
 
 typedef enum janus_birth { JANUS_BIRTH_LIST, JANUS_BIRTH_TUPLE, JANUS_BIRTH_DICT } janus_birth;
 
+/* Numbers that host.draw makes of the words of a generator, from a place on. */
+typedef enum janus_draw {
+    JANUS_DRAW_BELOW, /* an int from 0 to n - 1, of as many bits as n has, the first that is */
+    JANUS_DRAW_AFTER, /* the place behind the words that were looked at for it */
+    JANUS_DRAW_BITS,  /* n bits */
+    JANUS_DRAW_UNIT   /* 53 bits: 27 of one word and 26 of the next */
+} janus_draw;
+
 /* Numbers of types in files that janus.export wrote: this and a janus_kind, of None that of NONE;
  * of lists, tuples, dicts and texts those below.  Of classes janus_model_type knows them. */
 #define JANUS_TYPE_TOKEN INT64_C(0x4a414e5500000000)
@@ -301,6 +309,10 @@ typedef struct janus_host_ops {
     /* The object that stands for all keys of dicts that are equal to this one; the embedding
      * program keeps it until the run is over.  NULL: keys are equal if they are one object. */
     janus_status (*key_of)(void *ctx, janus_object o, janus_object *out);
+    /* A number of generator `o`, which stays as it is: `at` counts its words since the run began.
+     */
+    janus_status (*draw)(void *ctx, janus_object o, janus_draw what, int64_t at, int64_t n,
+                         int64_t *out);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -520,6 +520,10 @@ typedef struct janus_host_hasattr_attrs {
     size_t struct_size;
     int64_t key; /* required */
 } janus_host_hasattr_attrs;
+typedef struct janus_host_draw_attrs {
+    size_t struct_size;
+    int64_t what; /* required */
+} janus_host_draw_attrs;
 typedef struct janus_host_new_attrs {
     size_t struct_size;
     int64_t what; /* required */
@@ -4274,6 +4278,22 @@ static inline janus_status janus_build_host_id(janus_subgraph *g, janus_value o,
     if (!out_y)
         return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.id", in, 1, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* a number (what: a janus_draw) of a generator, made of its words from place at on */
+static inline janus_status janus_build_host_draw(janus_subgraph *g, janus_value o, janus_value at, janus_value n, const janus_host_draw_attrs *attrs, janus_value *out_y) {
+    janus_value in[3];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    in[1] = at;
+    in[2] = n;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "host.draw", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
     return st;

@@ -35,6 +35,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/base/threads.c \
 	pyfront/base/tracing.c \
 	pyfront/base/tracing.h \
+	pyfront/base/twister.c \
+	pyfront/base/twister.h \
 	pyfront/base/types.c \
 	pyfront/call/cache.c \
 	pyfront/call/cache.h \
@@ -140,6 +142,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/model/slots.def \
 	pyfront/convert/objects/attr.c \
 	pyfront/convert/objects/copies.c \
+	pyfront/convert/objects/drawing.c \
 	pyfront/convert/objects/generated.c \
 	pyfront/convert/objects/dispatch.c \
 	pyfront/convert/objects/methods.c \

@@ -30,6 +30,7 @@ typedef enum jn_host_what {
     H_HAS,
     H_HASATTR,
     H_ID,
+    H_DRAW,
     H_NEW,
     H_SETATTR,
     H_SETITEM,
@@ -52,11 +53,11 @@ typedef enum jn_host_what {
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr",    "host.item",   "host.key",     "host.len",  "host.type",   "host.is",
-    "host.unbox",   "host.has",    "host.hasattr", "host.id",   "host.new",    "host.setattr",
-    "host.setitem", "host.setkey", "host.append",  "host.pop",  "host.delkey", "host.delattr",
-    "host.emit",    "wire.put",    "wire.of",      "wire.read", "wire.has",    "wire.take",
-    "wire.set",     "wire.mark",   "rows.new",     "rows.mark", "rows.take"};
+    "host.attr",    "host.item",    "host.key",     "host.len",    "host.type", "host.is",
+    "host.unbox",   "host.has",     "host.hasattr", "host.id",     "host.draw", "host.new",
+    "host.setattr", "host.setitem", "host.setkey",  "host.append", "host.pop",  "host.delkey",
+    "host.delattr", "host.emit",    "wire.put",     "wire.of",     "wire.read", "wire.has",
+    "wire.take",    "wire.set",     "wire.mark",    "rows.new",    "rows.mark", "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -464,6 +465,11 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
             return jn_error(JANUS_ASSUMPTION_FAILED, "the address of something new");
         slots[dst].i = (int64_t)(intptr_t)o.v.p;
         return JANUS_OK;
+    case H_DRAW:
+        JN_TRY(need_object(&o, c));
+        JN_TRY(need((void *)r->host.draw, "draw"));
+        return r->host.draw(r->options.host_ctx, o.v.p, (janus_draw)c->key, slots[c->in[1]].i,
+                            slots[c->in[2]].i, &slots[dst].i);
     case H_IS: {
         jn_box b = operand(r, c, slots, 1);
         slots[dst].i = o.kind == b.kind && o.v.p == b.v.p;

@@ -34,6 +34,7 @@ int jpy_init_tensor(PyObject *module);
 int jpy_init_op(PyObject *module);
 int jpy_init_create(PyObject *module);
 int jpy_init_random(PyObject *module);
+int jpy_init_twister(PyObject *module);
 int jpy_init_tape(PyObject *module);
 int jpy_init_tape_objects(PyObject *module);
 int jpy_init_entry(PyObject *module);

@@ -14,6 +14,7 @@
     X(class_getitem, "__class_getitem__")                                                          \
     X(copy_, "copy_")                                                                              \
     X(dict, "__dict__")                                                                            \
+    X(drawn, "<drawn>")                                                                            \
     X(func, "__func__")                                                                            \
     X(getattribute, "__getattribute__")                                                            \
     X(grad, "grad")                                                                                \

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pyfront/base/twister.h"
 #include "pyfront/call/policy.h"
 #include "pyfront/call/region.h"
 #include "pyfront/entry/entry.h"
@@ -188,7 +189,9 @@ static int effects(const jpy_entry *e, PyObject *list) {
         const jpy_commit_step *s = &e->steps.data[i];
         PyObject *path = path_of(&e->guards, e->guards.srcs.data[s->slot], false);
         PyObject *one = NULL;
-        if (s->kind == JPY_COMMIT_GLOBAL)
+        if (path && s->kind == JPY_COMMIT_ATTR && jpy_is_drawn(s->key))
+            one = Py_BuildValue("(sO)", "draws numbers of", path);
+        else if (s->kind == JPY_COMMIT_GLOBAL)
             one = Py_BuildValue("(sO)", names[s->kind], s->key);
         else if (path && s->key && PyUnicode_Check(s->key))
             one =

@@ -365,7 +365,9 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host
     if (host->plain && !e->unsure)
         return commit_plain(&m, out_result);
     jpy_writes w = {0};
-    bool ok = jpy_making_all(&m, run) && jpy_writes_list(&w, &m, run), raised = false;
+    bool ok = jpy_streams_hold(host->streams) && jpy_making_all(&m, run) &&
+              jpy_writes_list(&w, &m, run),
+         raised = false;
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
     bool quiet =
         !ok || (reads_are_quiet(e, slots, host) && jpy_writes_are_quiet(&w, &m, host, NULL));

@@ -19,6 +19,8 @@ void jpy_host_free(jpy_host *h) {
         Py_XDECREF(h->held.data[i]);
     jn_vec_free(&h->held);
     jpy_away_free(h);
+    jpy_streams_free(h->streams);
+    h->streams = NULL;
     jn_free(h->wired);
     Py_CLEAR(h->text);
 }
@@ -206,6 +208,11 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
     return jn_error(JANUS_ASSUMPTION_FAILED, "an object is of another kind");
 }
 
+static janus_status draw(void *ctx, janus_object o, janus_draw what, int64_t at, int64_t n,
+                         int64_t *out) {
+    return jpy_stream_draw(&((jpy_host *)ctx)->streams, o, what, at, n, out);
+}
+
 static janus_status poll_signals(void *ctx) {
     (void)ctx;
     return jpy_signals_pending() ? jn_error(JANUS_CANCELLED, "a signal has arrived") : JANUS_OK;
@@ -282,6 +289,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,
+                                     .draw = draw,
                                      .poll = poll_signals,
                                      .kind_type = kind_type,
                                      .make = make,

@@ -7,6 +7,7 @@
 #ifndef JPY_HOST_PY_H
 #define JPY_HOST_PY_H
 
+#include "pyfront/base/twister.h"
 #include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
@@ -23,9 +24,10 @@ typedef struct jpy_host {
     PyObject *const *slots; /* what the guards bound; NULL: a run that writes nothing */
     const jn_run *run;      /* that has been executed */
     JN_VEC(PyObject *) held;
-    PyObject *text;   /* what is printed, as jpy_print_write takes it, or NULL */
-    bool says_floats; /* what is printed may have been made of floats */
-    bool anew;        /* the run has entered what was never compared: it is to be a shadow */
+    jpy_stream *streams; /* of the generators that it has drawn from */
+    PyObject *text;      /* what is printed, as jpy_print_write takes it, or NULL */
+    bool says_floats;    /* what is printed may have been made of floats */
+    bool anew;           /* the run has entered what was never compared: it is to be a shadow */
     struct jpy_shadow *shadow; /* NULL: what the run reads need not be remembered, ... */
     const janus_host_ops *ops; /* ... else those that remember it */
     janus_status (*given)(struct jpy_shadow *s, janus_tensor *t, janus_tensor **out); /* what the

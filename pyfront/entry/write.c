@@ -23,6 +23,18 @@ static bool add_keyed(jpy_writes *w, jpy_write_kind kind, PyObject *o, PyObject 
     return true;
 }
 
+/* Of all that is said of a generator the last holds. */
+static bool add_drawn(jpy_writes *w, PyObject *o, PyObject *v) {
+    jpy_drawn one = {o, PyLong_AsLongLong(v)};
+    size_t i = 0;
+    while (i < w->drawn.n && w->drawn.data[i].o != o)
+        i++;
+    if (i < w->drawn.n)
+        w->drawn.data[i] = one;
+    return !PyErr_Occurred() && jpy_twister_of(o) &&
+           (i < w->drawn.n || jn_vec_push(&w->drawn, one));
+}
+
 static bool add_pairs(jpy_writes *w, PyObject *dict, PyObject *pairs) {
     Py_ssize_t pos = 0;
     PyObject *k, *v;
@@ -66,6 +78,8 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
     jpy_write *x;
     switch (s->kind) {
     case JPY_COMMIT_ATTR:
+        if (jpy_is_drawn(s->key))
+            return add_drawn(w, o, v);
         return add_keyed(w, JPY_WRITE_ATTR, o, s->key, v);
     case JPY_COMMIT_DEL:
         return add_keyed(w, JPY_WRITE_ATTR, o, s->key, NULL);
@@ -112,6 +126,13 @@ static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
     };
     if (e->kind == JN_EFFECT_STORE)
         return add_store(w, e->target, e->value.t) != NULL;
+    if (e->kind == JN_EFFECT_SET_ATTR &&
+        jpy_is_drawn(PyList_GET_ITEM(m->e->attr_names, (Py_ssize_t)e->index))) {
+        PyObject *n = jpy_host_object(&e->value);
+        bool added = n && add_drawn(w, e->object, n);
+        Py_XDECREF(n);
+        return added;
+    }
     jpy_write *x = add(w, kinds[e->kind], e->object);
     if (!x)
         return false;
@@ -345,6 +366,8 @@ void jpy_writes_finish(jpy_writes *w) {
             PyErr_Clear(); /* another thread was there while text was printed, or a device failed */
     }
     (void)jn_copies_end(&copies);
+    for (size_t i = 0; i < w->drawn.n; i++)
+        jpy_twister_advance(jpy_twister_of(w->drawn.data[i].o), w->drawn.data[i].n);
 }
 
 void jpy_writes_free(jpy_writes *w) {
@@ -363,6 +386,7 @@ void jpy_writes_free(jpy_writes *w) {
     for (size_t i = 0; i < w->dropped.n; i++)
         Py_DECREF(w->dropped.data[i]);
     jn_vec_free(&w->all);
+    jn_vec_free(&w->drawn);
     jn_vec_free(&w->dropped);
     jn_arena_free(&w->arena);
 }

@@ -15,6 +15,7 @@
 
 #include "graph/base/arena.h"
 #include "graph/base/hash.h"
+#include "pyfront/base/twister.h"
 #include "pyfront/entry/commit.h"
 
 typedef enum jpy_write_kind {
@@ -57,7 +58,13 @@ typedef struct jpy_target { /* a container of which more is known than one write
     UT_hash_handle hh;
 } jpy_target;
 
+typedef struct jpy_drawn { /* a generator and how many words of it were drawn */
+    PyObject *o;
+    int64_t n;
+} jpy_drawn;
+
 typedef struct jpy_writes {
+    JN_VEC(jpy_drawn) drawn;
     JN_VEC(jpy_write) all;
     jpy_objects dropped; /* what was replaced */
     jpy_target *targets;

@@ -11,6 +11,7 @@
 
 #include <structmember.h>
 
+#include "pyfront/base/twister.h"
 #include "pyfront/methods/methods.h"
 
 /* What the converter goes by without looking it up by name: through slots, or by CPython's own
@@ -237,6 +238,8 @@ PyObject *jpy_own_attr(PyObject *o, PyObject *name, jpy_attr_how how, Py_ssize_t
 }
 
 PyObject *jpy_plain_attr(PyObject *o, PyObject *name) {
+    if (jpy_is_drawn(name)) /* by a run that begins: none */
+        return jpy_twister_of(o) ? PyLong_FromLong(0) : NULL;
     /* how the last of some attributes were read: most reads are of few of them */
     enum { N_KNOWN = 64, MADE = -1 };
     static struct known {

@@ -9,6 +9,7 @@
  */
 #include "pyfront/module/export.h"
 
+#include "pyfront/base/twister.h"
 #include "pyfront/tensor/tensor.h"
 
 static PyObject *no(const char *what, PyObject *path) {
@@ -269,6 +270,11 @@ static int add_step(const writing *w, const jpy_commit_step *s) {
     const jpy_src *src = w->e->guards.srcs.data[s->slot];
     switch (s->kind) {
     case JPY_COMMIT_ATTR:
+        if (jpy_is_drawn(s->key)) {
+            no("it draws numbers of", jpy_src_path(src, false));
+            return -1;
+        }
+        return add_place(w, s, (place){w->slots[s->slot], s->key, 0}, s->value);
     case JPY_COMMIT_GLOBAL:
         return add_place(w, s, (place){w->slots[s->slot], s->key, 0}, s->value);
     case JPY_COMMIT_STORE:

@@ -58,13 +58,13 @@ static int init_signals(PyObject *module) {
 
 /* In this order. */
 static int (*const inits[])(PyObject *) = {
-    jpy_init_names,   jpy_init_types,        jpy_init_tensor,          jpy_init_op,
-    jpy_init_pieces,  jpy_init_optim,        jpy_init_create,          jpy_init_random,
-    jpy_init_tape,    jpy_init_tape_objects, jpy_init_module_base,     jpy_init_entry,
-    jpy_init_region,  jpy_init_function,     jpy_init_function_object, init_signals,
-    jpy_init_threads, jpy_init_autocast,     jpy_init_profile,         jpy_init_nan,
-    jpy_init_export,  jpy_init_deferred,     jpy_init_regions,         jpy_init_stored,
-    jpy_init_memory,
+    jpy_init_names,   jpy_init_types,   jpy_init_tensor,       jpy_init_op,
+    jpy_init_pieces,  jpy_init_optim,   jpy_init_create,       jpy_init_random,
+    jpy_init_twister, jpy_init_tape,    jpy_init_tape_objects, jpy_init_module_base,
+    jpy_init_entry,   jpy_init_region,  jpy_init_function,     jpy_init_function_object,
+    init_signals,     jpy_init_threads, jpy_init_autocast,     jpy_init_profile,
+    jpy_init_nan,     jpy_init_export,  jpy_init_deferred,     jpy_init_regions,
+    jpy_init_stored,  jpy_init_memory,
 };
 
 static int exec_module(PyObject *module) {

@@ -402,6 +402,8 @@ static bool same_twin(jpy_shadow *s, const jpy_twin *t) {
         PyErr_Clear();
         return equal == 1 || jpy_shadow_differs(s, JPY_DISPROVED, t->where, "it has other items");
     }
+    if (t->drawn && memcmp(t->drawn, jpy_twister_of(o), sizeof *t->drawn) != 0)
+        return jpy_shadow_differs(s, JPY_DISPROVED, t->where, "CPython draws other numbers");
     if (!t->tensor)
         return true;
     jpy_tensor *x = (jpy_tensor *)o;

@@ -320,8 +320,14 @@ void jpy_shadow_touch(jpy_shadow *s, PyObject *o, const jpy_where *where) {
         t->items = PyList_New(0);
         if (t->items && PyCell_GET(o) && PyList_Append(t->items, PyCell_GET(o)) < 0)
             s->failed = true;
-    } else if (jpy_tensor_check(o))
+    } else if (jpy_tensor_check(o)) {
         touch_tensor(s, t, where);
+    } else if (jpy_twister_of(o)) {
+        t->drawn = jn_arena_alloc(&s->arena, sizeof *t->drawn);
+        s->failed = !t->drawn || s->failed;
+        if (t->drawn)
+            *t->drawn = *jpy_twister_of(o);
+    }
     if (PyErr_Occurred()) {
         PyErr_Clear();
         s->failed = true;

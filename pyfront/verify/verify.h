@@ -68,6 +68,7 @@ typedef struct jpy_twin {
     PyObject *owner;   /* of an instance dict: whose it is, borrowed */
     PyObject *members; /* dict: what its slots hold; NULL: none */
     jpy_twin_tensor *tensor;
+    jpy_twister *drawn; /* of a generator */
     const jpy_where *where;
     UT_hash_handle hh;
 } jpy_twin;

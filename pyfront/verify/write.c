@@ -179,6 +179,12 @@ bool jpy_shadow_write(jpy_shadow *s, const jpy_making *m, const jn_run *run, con
     ok = ok && !s->loud;
     for (size_t i = 0; ok && i < w.all.n; i++)
         ok = perform(s, &w.all.data[i]) == 0;
+    for (size_t i = 0; ok && i < w.drawn.n; i++) {
+        jpy_twin *t = jpy_shadow_find(s, w.drawn.data[i].o);
+        ok = t && t->drawn;
+        if (ok)
+            jpy_twister_advance(t->drawn, w.drawn.data[i].n);
+    }
     jpy_writes_free(&w);
     if (PyErr_Occurred())
         PyErr_Clear();

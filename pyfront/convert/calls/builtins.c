@@ -376,6 +376,15 @@ static jcv_av *round_call(jcv *c, const jcv_args *a) {
     return jcv_scalar(c, &jcv_op(c, JN_OP(s_round_digits), of, 2, NULL)->out[0]);
 }
 
+/* operator.index() of an int of the graph; NULL: of something else, or another function. */
+static jcv_av *index_call(const char *name, const jcv_args *a) {
+    const jcv_val *v =
+        a->n_pos == 1 && !a->n_kw && a->pos[0]->kind == AV_SCALAR ? a->pos[0]->val : NULL;
+    bool index = v && v->type->kind == JANUS_KIND_INT &&
+                 (!strcmp(name, "index") || !strcmp(name, "__index__"));
+    return index ? a->pos[0] : NULL;
+}
+
 /* C functions without effects, called for real when every argument is a constant. */
 static bool pure_module(const char *m) {
     static const char *const names[] = {"math", "_operator", "operator", "cmath", NULL};
@@ -467,7 +476,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
-        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : NULL;
+        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : index_call(name, a);
         if (r)
             return r;
         return jcv_call_real(c, o, a, name);

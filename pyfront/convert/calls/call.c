@@ -448,6 +448,9 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     default:
         jcv_refuse(c, "a call of %s", jcv_describe(f));
     }
+    jcv_av *drawn = jcv_draw_function(c, f->py, args);
+    if (drawn)
+        return drawn;
     PyObject *o = f->py, *model = jcv_model_of(c, o);
     if (model)
         return jcv_call(c, jcv_constant(c, model), args);

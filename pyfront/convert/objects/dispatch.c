@@ -11,6 +11,7 @@
 
 #include "ops/op_ids.h"
 #include "pyfront/base/names.h"
+#include "pyfront/base/twister.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/values/values.h"
 
@@ -202,7 +203,8 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
-    if (d && Py_TYPE(d) == &PyMethodDescr_Type && jcv_host_has_pairs(c, o)) {
+    bool draws = jpy_twister_type() && PyType_IsSubtype(t, jpy_twister_type());
+    if (d && Py_TYPE(d) == &PyMethodDescr_Type && (draws || jcv_host_has_pairs(c, o))) {
         jcv_of_the_type(c, t, name, d);
         return jcv_builtin_method(c, o, name);
     }

@@ -460,7 +460,9 @@ static bool is_of_pairs(PyObject *method) {
 }
 
 jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    jcv_av *r = NULL;
+    jcv_av *r = jcv_draw_method(c, self, name, a);
+    if (r)
+        return r;
     bool real = self->kind == AV_PY;
     if (self->kind == AV_STACK)
         return jcv_rows_method(c, self, name, a);

@@ -140,6 +140,13 @@ jcv_av *jcv_super(jcv *c, const jcv_args *args);
 jcv_av *jcv_super_attr(jcv *c, jcv_av *a, PyObject *name);
 jcv_av *jcv_super_init(jcv *c, const jcv_args *args);
 
+/* drawing.c: draws of Python's generators */
+
+/* A method of `random.Random` that is C's; NULL: it draws nothing, or of no generator. */
+jcv_av *jcv_draw_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* The same of a function: one that is bound, or what draws a number below another. */
+jcv_av *jcv_draw_function(jcv *c, PyObject *function, const jcv_args *args);
+
 /* special.c: special methods that are called by name; NULL: not one of these calls */
 
 /* self.__name__(...), where the method is CPython's own and does what syntax does. */
