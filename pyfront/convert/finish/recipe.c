@@ -185,7 +185,7 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
         jcv_refuse(c, "a history that keeps something in some rounds or paths only");
     if (tracked && !r->freed && jcv_reaches_written_leaf(c, v))
         jcv_refuse(c, "a leaf that requires grad is used after it was written");
-    if (tracked && !r->freed && jcv_history_by_tape(c, v))
+    if (tracked && (r->freed ? jcv_own_comes_first(c, v) : jcv_history_by_tape(c, v)))
         jcv_refuse(c, "a result whose gradient is a function or hook of the program");
     if (tracked && !r->freed && jcv_history_rewritten(c, v))
         jcv_refuse(c, "what a gradient needs is written under another name");

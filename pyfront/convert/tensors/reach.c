@@ -273,6 +273,19 @@ bool jcv_history_by_tape(jcv *c, jcv_val *y) {
     return c->own_gradients && jcv_tape_alone(c, jcv_mark_reach(c, &y, 1));
 }
 
+/* The tape comes to later ops first, and raises at one that is used up. */
+bool jcv_own_comes_first(jcv *c, jcv_val *y) {
+    uint32_t mark = c->own_gradients ? jcv_mark_reach(c, &y, 1) : 0;
+    for (size_t i = c->main->nodes.n; c->own_gradients && i-- > 0;) {
+        const jcv_node *n = c->main->nodes.data[i];
+        if (n->reach != mark || !records(n))
+            continue;
+        if (n->by_tape || (n->freed && !n->maybe && !n->subs[0] && keeps(n)))
+            return n->by_tape;
+    }
+    return false;
+}
+
 void jcv_use_history(jcv *c, jcv_val *const *y, unsigned n_y, jcv_av *const *x, unsigned n) {
     uint32_t mark = jcv_mark_reach(c, y, n_y);
     jcv_keep_way(c, mark, x, n);

@@ -153,6 +153,9 @@ jcv_val *jcv_leaf_again(jcv *c, jcv_rec *root, jcv_val *v);
 /* Whether gradients of what was marked go through a function or a hook of the program. */
 bool jcv_tape_alone(jcv *c, uint32_t mark);
 bool jcv_history_by_tape(jcv *c, jcv_val *y); /* the same of a value */
+/* Whether a backward() of y, whose history is used up, comes to a gradient or hook of the program
+ * before it raises. */
+bool jcv_own_comes_first(jcv *c, jcv_val *y);
 /* Tells the functions of the program that their history is used up. */
 void jcv_release_functions(jcv *c, uint32_t mark);
 
