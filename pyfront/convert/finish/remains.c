@@ -26,6 +26,7 @@ enum {
 typedef struct looking {
     jcv *c;
     uint32_t not_used; /* mark of values whose ops keep nothing for certain */
+    bool stored;       /* whether whatever is stored and requires grad is used */
 } looking;
 
 static bool computes(const jcv_node *n) {
@@ -77,9 +78,23 @@ static bool frees(const looking *l, const jcv_val *v) {
         unsigned k = v->index + foreach;
         return result_used(l, n->subs[!foreach], v->index) && k < n->n_in && is_used(l, n->in[k]);
     }
-    default:
-        return false;
+    default: /* a read gives one of those that are stored */
+        return n->op == JN_OP(wire_read) && l->stored && !n->mixed;
     }
+}
+
+/* Whether a node stores what may require grad. */
+static bool stores(const jcv_node *n) { return n->op == JN_OP(wire_put) && !jcv_is_put_without(n); }
+
+static bool all_stored_used(const looking *l) {
+    const jcv *c = l->c;
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (stores(n) && !is_used(l, n->in[0]))
+                return false;
+        }
+    return true;
 }
 
 /* The largest set: a recursion frees what the paths that end it do. */
@@ -91,6 +106,7 @@ static void find_used(looking *l) {
             c->ctxs.data[i]->params.data[k]->reach = l->not_used;
     for (bool changed = true; changed;) {
         changed = false;
+        l->stored = all_stored_used(l);
         for (size_t i = 0; i < c->ctxs.n; i++)
             for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
                 jcv_node *n = c->ctxs.data[i]->nodes.data[k];
@@ -130,7 +146,7 @@ static void mark_puts(jcv *c) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (n->op != JN_OP(wire_put) || jcv_is_put_without(n))
+            if (!stores(n))
                 continue;
             janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
             a->struct_size = sizeof *a;
