@@ -44,7 +44,7 @@ def _number_rather(input, other, extreme):
     input, other = _same_dtype(input, other)
     if not input.dtype.is_floating_point:
         return extreme(input, other)
-    return extreme(_C.where(input.isnan() & other.isnan().logical_not(), other, input), _C.where(other.isnan(), input, other))
+    return _C.where(other.isnan(), input, extreme(_C.where(input.isnan(), other, input), other))
 
 
 @method

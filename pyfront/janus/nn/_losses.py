@@ -138,11 +138,10 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 
 def _piecewise(gap, bound, below, above):
-    """`below` of the differences up to a bound, `above` of larger ones: neither is asked about the other's, where it
-    may be infinite."""
-    inner = gap.clamp(max=bound)
-    near = gap < bound
-    return _C.where(near, below(inner), above(gap))
+    """`below` of the differences up to a bound, and of NaN, `above` of larger ones: `below` is not asked about those,
+    where it may be infinite."""
+    far = gap >= bound
+    return _C.where(far, above(gap), below(_C.where(far, bound, gap)))
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
