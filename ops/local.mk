@@ -77,6 +77,7 @@ JN_ISA_SOURCES = \
 	ops/cpu/isa/reduce.c \
 	ops/cpu/isa/rng.c \
 	ops/cpu/isa/steps.c \
+	ops/cpu/isa/taps.c \
 	ops/cpu/isa/unary.c \
 	$(NULL)
 JN_ISA_CFLAGS = $(AM_CFLAGS) $(JANUS_VECTOR_CFLAGS)

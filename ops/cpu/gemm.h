@@ -11,6 +11,8 @@
 #include "ops/cpu/isa.h"
 
 void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par);
+/* Whether that is one call of an own kernel, of f32 rows that are regular. */
+bool jn_gemm_is_own(const jn_gemm_args *g);
 
 /* ops/cpu/products/packs.c: the panels of B, where they are there or pay now; NULL: without. */
 const void *jn_packs_find(jn_packs *packs, const jn_gemm_args *g);

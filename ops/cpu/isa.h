@@ -52,6 +52,16 @@ typedef struct jn_window {
     int64_t first, rows, cols, row_step, col_step;
 } jn_window;
 
+/* A convolution of stride 1 of an f32 image: filters of `depth` taps.  A tap is how many elements
+ * from a position's place it reads, in planes with their padding around them; positions are rows of
+ * `width`, whose places are `line` apart, the first at x.  y: [filters][rows][width]. */
+typedef struct jn_taps {
+    int64_t filters, depth, rows, width, line;
+    const float *weight, *bias, *x; /* bias NULL: none */
+    const int32_t *tap;
+    float *y;
+} jn_taps;
+
 enum { JN_DRAW_UNIFORM, JN_DRAW_NORMAL, JN_DRAW_MASK, JN_DRAW_COUNT };
 enum { JN_FEW = 16 };
 enum { JN_PAIR_MSE, JN_PAIR_BCE, JN_PAIR_SMOOTH_L1, JN_PAIR_COUNT };
@@ -131,8 +141,12 @@ typedef struct jn_isa_table {
      * index NULL: only the largest. */
     void (*max_2x2)(const float *plane, int64_t w, int64_t rows, int64_t n, float *y,
                     int64_t *index);
-    /* Rows of `bytes` one behind the other, from where they lie `step` bytes apart. */
-    void (*copy_rows)(char *to, const char *from, int64_t rows, int64_t bytes, int64_t step);
+    /* Rows of `bytes` from where they lie `step` bytes apart to where they lie `apart`. */
+    void (*copy_rows)(char *to, int64_t apart, const char *from, int64_t rows, int64_t bytes,
+                      int64_t step);
+    /* False: rows and width do not make whole vectors, and nothing is done; with y NULL in no
+     * case. */
+    bool (*taps)(const jn_taps *t);
     /* Words of `blocks` counters from {counter, high} on: see ops/rng.h. */
     void (*philox)(uint64_t seed, uint64_t counter, uint64_t high, uint32_t *out, int64_t blocks);
     /* n numbers of their words (hi, and lo where the type is f64; n rounded up to whole counters);
@@ -156,7 +170,8 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #define JN_ISA_FN(name) JN_PASTE(name, JN_ISA)
 #endif
 
-#define JN_ISA_FILLS(X) X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng) X(steps)
+#define JN_ISA_FILLS(X)                                                                            \
+    X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng) X(steps) X(taps)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

@@ -10,7 +10,7 @@ np = pytest.importorskip("numpy")
 F = janus.nn.functional
 
 # widths of rows shorter than a piece of a copy, equal to one, longer, and longer than are copied in pieces
-SIZES = ((1, 1), (3, 2), (5, 7), (8, 8), (4, 9), (16, 16), (6, 31), (2, 140), (50, 50))
+SIZES = ((1, 1), (3, 2), (5, 7), (4, 4), (12, 4), (2, 8), (8, 8), (4, 9), (3, 16), (16, 16), (6, 31), (1, 32), (8, 48), (2, 140), (50, 50))
 KERNELS = ((1, 1), (3, 3), (1, 3), (2, 1), (5, 4))
 
 
@@ -45,3 +45,22 @@ def test_patches_of_framed_images(size, dtype):
             np.testing.assert_allclose(y, summed(x, w, b, padding, dilation, groups), rtol=near, atol=10 * near)
             done += 1
     assert done >= 8
+
+
+@pytest.mark.parametrize("width", [4, 8, 16, 32, 48])
+def test_positions_have_the_bits_that_they_have_in_a_wider_image(width):
+    """Rows that are whole vectors, or parts of one, read their taps where they lie; those one longer are made patches of."""
+    rng = np.random.default_rng(width)
+    for rows, channels, filters, kernel, bias in itertools.product((1, 2, 4, 7), (1, 3), (1, 2, 3, 5, 6, 8, 11), ((3, 3), (1, 2), (2, 5)), (True, False)):
+        height = rows + kernel[0] - 1
+        x = rng.standard_normal((2, channels, height, width + kernel[1])).astype("float32")
+        w = janus.tensor(rng.standard_normal((filters, channels, *kernel)).astype("float32"))
+        b = janus.tensor(rng.standard_normal(filters).astype("float32")) if bias else None
+        more = F.conv2d(janus.tensor(x), w, b).numpy()
+        y = F.conv2d(janus.tensor(np.ascontiguousarray(x[..., :-1])), w, b).numpy()
+        assert y.tobytes() == np.ascontiguousarray(more[..., :width]).tobytes(), (rows, channels, filters, kernel, bias)
+        if kernel[1] == 3:  # the same of an image without the zeros that stand around it
+            padded = np.zeros_like(x[..., :-1])
+            padded[..., 1:-1] = x[..., 1:-2]
+            inner = F.conv2d(janus.tensor(np.ascontiguousarray(padded[..., 1:-1])), w, b, 1, (0, 1)).numpy()
+            assert inner.tobytes() == F.conv2d(janus.tensor(padded), w, b).numpy().tobytes()

@@ -190,11 +190,11 @@ max_of_2x2(const float *x, int64_t w, int64_t rows, int64_t n, float *y, int64_t
 
 /* A row in pieces, of which the last may overlap the one before; of short rows a call of memcpy
  * would cost more than the copy.  `whole`: pieces of a row that is nothing else, if not 0. */
-static inline __attribute__((always_inline)) void copy_pieces(char *to, const char *from,
-                                                              int64_t rows, int64_t bytes,
-                                                              int64_t step, const int piece,
-                                                              const int whole) {
-    for (int64_t i = 0; i < rows; i++, to += bytes, from += step) {
+static inline __attribute__((always_inline)) void copy_pieces(char *to, int64_t apart,
+                                                              const char *from, int64_t rows,
+                                                              int64_t bytes, int64_t step,
+                                                              const int piece, const int whole) {
+    for (int64_t i = 0; i < rows; i++, to += apart, from += step) {
         for (int p = 0; p < whole; p++)
             memcpy(to + p * piece, from + p * piece, (size_t)piece);
         for (int64_t at = 0; whole == 0 && at + piece <= bytes; at += piece)
@@ -204,20 +204,21 @@ static inline __attribute__((always_inline)) void copy_pieces(char *to, const ch
     }
 }
 
-static void copy_rows(char *to, const char *from, int64_t rows, int64_t bytes, int64_t step) {
+static void copy_rows(char *to, int64_t apart, const char *from, int64_t rows, int64_t bytes,
+                      int64_t step) {
     enum { LONG = 512 };
     if (bytes == 32)
-        copy_pieces(to, from, rows, 32, step, 32, 1);
+        copy_pieces(to, apart, from, rows, 32, step, 32, 1);
     else if (bytes == 64)
-        copy_pieces(to, from, rows, 64, step, 32, 2);
+        copy_pieces(to, apart, from, rows, 64, step, 32, 2);
     else if (bytes == 128)
-        copy_pieces(to, from, rows, 128, step, 32, 4);
+        copy_pieces(to, apart, from, rows, 128, step, 32, 4);
     else if (bytes > 32 && bytes <= LONG)
-        copy_pieces(to, from, rows, bytes, step, 32, 0);
+        copy_pieces(to, apart, from, rows, bytes, step, 32, 0);
     else if (bytes >= 8 && bytes < 32)
-        copy_pieces(to, from, rows, bytes, step, 8, 0);
+        copy_pieces(to, apart, from, rows, bytes, step, 8, 0);
     else
-        for (int64_t i = 0; i < rows; i++, to += bytes, from += step)
+        for (int64_t i = 0; i < rows; i++, to += apart, from += step)
             memcpy(to, from, (size_t)bytes);
 }
 

@@ -191,8 +191,9 @@ static void framed_patches(const conv *c, const char *x, char *to) {
             memcpy(inside + (size_t)i * line, x, row);
         for (int64_t r = 0; r < c->kh; r++)
             for (int64_t s = 0; s < c->kw; s++, to += (size_t)c->oh * wide)
-                jn_isa.copy_rows(to, f.plane + (size_t)(r * c->dh) * line + (size_t)s * column,
-                                 c->oh, (int64_t)wide, (int64_t)line);
+                jn_isa.copy_rows(to, (int64_t)wide,
+                                 f.plane + (size_t)(r * c->dh) * line + (size_t)s * column, c->oh,
+                                 (int64_t)wide, (int64_t)line);
     }
 }
 
@@ -249,31 +250,76 @@ static void fill_bias(const conv *c, char *y, int64_t g) {
         fill_bias_double(c, (double *)y, (const double *)bias);
 }
 
+/* Filters by patches; c adds to what y holds, if that is the bias. */
+static jn_gemm_args forward_product(const conv *c, bool bias) {
+    return (jn_gemm_args){.m = c->og,
+                          .n = c->positions,
+                          .k = c->depth,
+                          .a_row = c->depth,
+                          .a_col = 1,
+                          .b_row = c->positions,
+                          .b_col = 1,
+                          .ldc = c->positions,
+                          .accumulate = bias};
+}
+
+/* Taps of an image that is read where it lies, or has room with its padding around it. */
+enum { MOST_TAPS = 1 << 10 };
+static bool reads_taps(const conv *c) {
+    jn_taps t = {.rows = c->oh, .width = c->ow};
+    jn_gemm_args m = forward_product(c, false);
+    return c->dtype == JANUS_F32 && !c->direct && c->sh == 1 && c->sw == 1 && c->positions > 0 &&
+           c->depth <= MOST_TAPS && framed_bytes(c) * (size_t)c->cg <= sizeof(patch_room) &&
+           jn_isa.taps(&t) && jn_gemm_is_own(&m);
+}
+
+static void forward_taps(const conv *c, const char *x, const void *weight, const void *bias,
+                         char *y, patch_room *room) {
+    int32_t tap[MOST_TAPS], *to = tap;
+    int64_t line = c->w + 2 * c->pw, plane = line * (c->h + 2 * c->ph);
+    if (c->ph || c->pw) {
+        int64_t row = c->w * (int64_t)c->size, far = line * (int64_t)c->size;
+        char *inside = room->few + c->ph * far + c->pw * (int64_t)c->size;
+        memset(room->few, 0, framed_bytes(c) * (size_t)c->cg);
+        for (int64_t p = 0; p < c->cg; p++, x += c->h * row, inside += plane * (int64_t)c->size)
+            jn_isa.copy_rows(inside, far, x, c->h, row, row);
+        x = room->few;
+    }
+    for (int64_t p = 0; p < c->cg; p++)
+        for (int64_t r = 0; r < c->kh; r++)
+            for (int64_t s = 0; s < c->kw; s++)
+                *to++ = (int32_t)(p * plane + r * c->dh * line + s * c->dw);
+    jn_isa.taps(&(jn_taps){.filters = c->og,
+                           .depth = c->depth,
+                           .rows = c->oh,
+                           .width = c->ow,
+                           .line = line,
+                           .weight = weight,
+                           .bias = bias,
+                           .x = (const float *)x,
+                           .tap = tap,
+                           .y = (float *)y});
+}
+
 static void forward_range(void *arg, int64_t begin, int64_t end) {
     const conv *c = arg;
-    bool bias = c->k->n_in > 2 && c->k->in[2].rank >= 0;
+    bool bias = c->k->n_in > 2 && c->k->in[2].rank >= 0, taps = reads_taps(c);
     patch_room room;
-    char *memory = c->direct ? NULL : patch_memory(c, &room);
-    for (int64_t n = begin; n < end && (memory || c->direct); n++)
+    char *memory = c->direct || taps ? NULL : patch_memory(c, &room);
+    for (int64_t n = begin; n < end && (memory || c->direct || taps); n++)
         for (int64_t g = 0; g < c->groups; g++) {
-            const char *p = c->direct ? image(c, n, g) : memory;
             char *y = c->out + (result(c, n, g) - c->y);
+            if (taps) {
+                const float *b = bias ? (const float *)c->k->in[2].data + g * c->og : NULL;
+                forward_taps(c, image(c, n, g), filters(c, g), b, y, &room);
+                continue;
+            }
             if (!c->direct)
                 make_patches(c, image(c, n, g), memory);
             if (bias)
                 fill_bias(c, y, g);
-            jn_gemm_args m = {.m = c->og,
-                              .n = c->positions,
-                              .k = c->depth,
-                              .a = filters(c, g),
-                              .a_row = c->depth,
-                              .a_col = 1,
-                              .b = p,
-                              .b_row = c->positions,
-                              .b_col = 1,
-                              .c = y,
-                              .ldc = c->positions,
-                              .accumulate = bias};
+            jn_gemm_args m = forward_product(c, bias);
+            m.a = filters(c, g), m.b = c->direct ? image(c, n, g) : memory, m.c = y;
             jn_gemm(c->dtype, &m, c->par);
         }
     patch_done(memory, &room);

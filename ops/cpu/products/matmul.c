@@ -69,14 +69,23 @@ static bool by_library(const jn_gemm_args *g) {
     return jn_onednn_sgemm(&plain);
 }
 
+/* Of f32, and no kernel of the own that is the better choice. */
+static bool asks_library(const jn_gemm_args *g, bool own) {
+    return g->m >= ONEDNN_MIN_ROWS && g->n > 1 && g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own;
+}
+
+bool jn_gemm_is_own(const jn_gemm_args *g) {
+    bool packs;
+    return g->m * g->n * g->k < 2 * PIECE_WORK && !asks_library(g, passes_by(g, &packs));
+}
+
 static void gemm_here(int dtype, const jn_gemm_args *g) {
     if (g->panels) {
         jn_isa.gemm[dtype](g);
         return;
     }
     bool packs = false, own = passes_by(g, &packs);
-    if (dtype == JANUS_F32 && g->m >= ONEDNN_MIN_ROWS && g->n > 1 &&
-        g->m * g->n * g->k >= ONEDNN_MIN_WORK && !own && by_library(g))
+    if (dtype == JANUS_F32 && asks_library(g, own) && by_library(g))
         return;
     if (!own || !packs) {
         jn_isa.gemm[dtype](g);
