@@ -172,12 +172,14 @@ static bool flag(jcv *c, const jcv_av *a, bool dflt) {
 static void check_history(jcv *c, const asked *q) {
     for (unsigned i = 0; i < q->n_y; i++) {
         jpy_tensor *root = (jpy_tensor *)q->y[i]->py;
-        const jcv_val *v = jcv_tensor_val(c, q->y[i]->py);
+        jcv_val *v = jcv_tensor_val(c, q->y[i]->py);
         if (!jpy_tensor_tracked(root) || !root->node ||
             (!q->seeds[i] && jn_type_numel(v->type) != 1))
             jcv_refuse(c, "autograd.grad of a tensor without history, or of several elements");
-        if (jcv_history_may_be_used(c, jcv_tensor_val(c, q->y[i]->py)))
+        if (jcv_history_may_be_used(c, v))
             jcv_refuse(c, "autograd.grad a second time through the same history");
+        if (jcv_history_rewritten(c, v))
+            jcv_refuse(c, "what a gradient needs is written under another name");
     }
     jcv_val **y = jcv_alloc(c, (q->n_y + q->n + 1) * sizeof *y), **x = y + q->n_y;
     bool outside = false; /* such a history may lead to what was there before the call */
@@ -228,6 +230,10 @@ static jcv_av *by_node(jcv *c, const asked *q) {
             if (of[k] == of[i])
                 jcv_refuse(c, "autograd.grad with respect to one tensor twice");
     }
+    uint32_t mark = jcv_mark_reach(c, &v, 1);
+    for (unsigned i = 0; i < n; i++)
+        if (jcv_reaches_older(jcv_rec_of(c, ((jpy_tensor *)q->x[i]->py)->t), of[i], mark))
+            jcv_refuse(c, "autograd.grad into what a leaf was before it was changed");
     jcv_val *seed = q->seeds[0] ? jcv_tensor_val(c, q->seeds[0]->py) : NULL;
     if (seed && !jcv_same_type(v->type, seed->type))
         jcv_refuse(c, "autograd.grad with a gradient of another shape or dtype");
