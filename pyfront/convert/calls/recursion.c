@@ -328,6 +328,31 @@ static jcv_instance *make_instance(jcv *c, jcv_rec_fn *f, jcv_frame *fr, jcv_av 
     jcv_throw_now(c, c->thrown);
 }
 
+/* Whether an object is handed on, as a node of a tree is: its end is that of the recursion. */
+static bool goes_over_objects(jcv_av *const *args, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (args[i]->kind == AV_PY && args[i]->src && !jcv_number_kind(args[i]))
+            return true;
+    return false;
+}
+
+/* How deep a recursion goes that is unrolled may be known to the graph alone: then each call lies
+ * in an arm of the one before it, and what follows an arm may be in both.  Of two hundred such arms
+ * with branches of their own, or of two calls for each, a graph takes minutes to make, or for ever.
+ */
+static void look_for_end(jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
+    enum { MOST_DEEP = 32, MOST_IN_ARMS = 64 };
+    unsigned calls = 0, arms = 0;
+    for (const jcv_frame *x = c->frame; x; x = x->caller)
+        calls += x->func == fr->func && x->def == fr->def && x->outer == fr->outer;
+    for (const jcv_ctx *x = c->ctx; x->parent; x = x->parent)
+        arms++;
+    if (arms < calls)
+        return;
+    if (calls > MOST_DEEP || (!goes_over_objects(args, n) && ++c->in_arms > MOST_IN_ARMS))
+        jcv_refuse(c, "how deep a recursion goes that is unrolled is known to the graph alone");
+}
+
 /* Starts again where the function of `fr` runs already. */
 static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsigned n) {
     enum { MAX_OTHERS = 8, MOST_UNROLLED = 256, MOST_PARTS = 64 };
@@ -347,8 +372,10 @@ static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsig
         if (fr->func && known && c->f->unrolls &&
             ++c->unrolled > (fixed ? MOST_UNROLLED : MOST_PARTS))
             jcv_refuse(c, "a recursion over many objects of a module, or parts of a container");
-        if (c->f->unrolls && (!fr->func || known))
+        if (c->f->unrolls && (!fr->func || known)) {
+            look_for_end(c, fr, args, n);
             return;
+        }
         learn_fn(c, fr, n)->parts = part;
         restart(c, "a recursion was found");
     }

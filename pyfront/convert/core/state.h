@@ -220,6 +220,7 @@ struct jcv {
     jcv_val *const *draw_at;  /* seed and offset of the eager function's draw, NULL: the run's */
     unsigned inside;          /* containers that are gone through, one in another */
     unsigned unrolled;        /* calls of recursions that are no SubGraphs */
+    unsigned in_arms;         /* ... whose end only the graph knows */
     bool any_dims;            /* results may have unknown dims */
     int image;                /* 1 or 2: dims that vary are symbols (dims.c); 0: none do */
     bool asks_images;         /* refused for want of one: a size that only the run knows */
