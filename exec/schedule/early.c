@@ -233,9 +233,11 @@ static janus_status go_on_giving(jn_run *r, uint32_t most, uint64_t to_come) {
     uint64_t share = fair_share(r, e, to_come), cost = e->cost;
     uint32_t n = 0, at = atomic_load_explicit(&e->portions, memory_order_relaxed);
     jn_task *const *first = s->pending.data + e->n;
+    if (at == PORTIONS) /* looking at what is left each time would take its square */
+        return JANUS_OK;
     for (; n < most && cost + first[n]->inst->row_cost <= share; n++)
         cost += first[n]->inst->row_cost;
-    if (n < enough(r) || at == PORTIONS)
+    if (n < enough(r))
         return JANUS_OK;
     if (!(e->portion[at].task = jn_alloc(n * sizeof *first)))
         return JN_NO_MEMORY();
