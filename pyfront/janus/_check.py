@@ -3,6 +3,7 @@
 import warnings
 
 from . import _C
+from ._asked import function_of, without_body
 
 
 def check(f, *args, **kwargs):
@@ -16,11 +17,12 @@ def check(f, *args, **kwargs):
     ValueError, before anything has run, where there is no graph for these arguments, with the reason; RuntimeError where the
     graph's run was discarded or other threads leave it undecided; else what f raises.
     """
-    if not callable(f):
-        raise TypeError(f"janus.check: expected a function, then its arguments, got {type(f).__name__}")
+    function_of("janus.check", f, "a function, then its arguments")
     plain = getattr(f, "__wrapped__", f)
     code = getattr(plain, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    if reason := without_body(plain):
+        raise ValueError(f"janus.check: no graph for these arguments: {reason}{where}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", _C.SpeculationWarning)
@@ -30,6 +32,7 @@ def check(f, *args, **kwargs):
     if got == 4:
         return result
     if got == -3:
+        text = text.removeprefix("?:0: ")  # what has no source has no place in it
         raise ValueError(f"janus.check: no graph for these arguments: {text}{where}")
     if got in (5, 7):
         raise _C.SpeculationWarning(f"janus.check: the graph gives other numbers: {text}{where}")

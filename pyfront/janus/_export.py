@@ -8,6 +8,7 @@ import math
 import os
 
 from . import _C
+from ._asked import function_of, path_of
 from ._signature import FORMAT, FORMAT_OF_PARTS, check_signature, read_signature
 from ._snapshot import Snapshot
 from ._words import user_path
@@ -252,10 +253,8 @@ def export(f, path, *args, examples=()):
     `janus_module_load` in programs without, if it prints nothing, and loops and recursions alone look into arguments:
     what the graph takes for granted of their parts outside of these (`t.left`, `xs[0]`) only `load_graph` checks.
     """
-    if not callable(f):
-        raise TypeError(f"janus.export: expected a function or a Module, then the folder, got {type(f).__name__}")
-    if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"janus.export: expected the folder's path after the function, got {type(path).__name__}")
+    function_of("janus.export", f, "a function or a Module, then the folder")
+    path_of("janus.export", path, "the folder's path after the function")
     plain = _plain(f)
     # Copies: two arguments that are one tensor, or one of the weights, would be one parameter.
     examples = [tuple(a.detach().clone() if isinstance(a, _C.Tensor) else a for a in one) for one in (args, *examples)]
@@ -504,7 +503,7 @@ def load_graph(path, types=()):
     Nothing of the folder is run as Python code.  Raises OSError where a file is missing, ValueError where one is damaged
     or of another format.
     """
-    signature = read_signature(path)
+    signature = read_signature(path_of("janus.load_graph", path, "the path of a folder that janus.export wrote"))
     found = _classes(path, signature, types)
     with open(os.path.join(path, "graph.jir"), encoding="utf-8") as file:
         try:

@@ -172,13 +172,13 @@ def merge(models):
     architectures are a ValueError, which names the first module, parameter or attribute that differs.
     """
     if isinstance(models, (dict, str)) or not hasattr(type(models), "__iter__"):
-        raise TypeError(f"merge: expected a list of models, got {type(models).__name__}")
+        raise TypeError(f"janus.merge: expected a list of models, got {type(models).__name__}")
     models = tuple(models)
     if not models:
         raise ValueError("merge: expected at least one model")
     for i, model in enumerate(models):
         if not callable(model):
-            raise TypeError(f"merge: models[{i}] is not callable: {type(model)}")
+            raise TypeError(f"janus.merge: expected a Module or a function as models[{i}], got {type(model).__name__}")
         if isinstance(model, Module) != isinstance(models[0], Module):
             raise ValueError(f"merge: models[{i}] is {_describe(model)} and models[0] is {_describe(models[0])}")
         if i and isinstance(model, Module):

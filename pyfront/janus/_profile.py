@@ -5,6 +5,7 @@ import linecache
 import os
 
 from . import _C
+from ._asked import path_of
 
 # Kinds of events of C, and what they are called in the trace.
 _CATEGORIES = {"host": "host strand", "flush": "flush", "group": "lane", "kernel": "kernel", "eager": "imperative kernel",
@@ -64,7 +65,7 @@ class profile:
     """
 
     def __init__(self, path=None, *, most=1_000_000):
-        self.path = os.fspath(path) if path is not None else None
+        self.path = None if path is None else os.fspath(path_of("janus.profile", path, "the path of a trace to write, or None"))
         self.most = most
         self.events, self.lost = [], 0
         self.ops, self.lines, self.kinds = [], [], {}
