@@ -307,6 +307,17 @@ janus_status jn_acc_collect(jn_run *r, const jn_variant *v, jn_acc *const *accs,
     return JANUS_OK;
 }
 
+/* Its memory of many bytes goes back; it collects no more where it had some. */
+static void give_back(jn_run *r, jn_collected *c) {
+    for (uint32_t i = 0; i < c->n_factors; i++) {
+        if (!c->factor[i].apart)
+            continue;
+        jn_mem_apart_done(r->mem, c->factor[i].data);
+        c->factor[i].apart = false;
+        c->cap = 0;
+    }
+}
+
 /* What part k has collected, added to its own block. */
 static janus_status multiply_own(jn_lane *l, jn_acc *a, uint32_t k) {
     jn_lane_lock(l);
@@ -320,7 +331,20 @@ bool jn_acc_is_full(const jn_acc *a, uint32_t k, size_t more) {
     return bytes > PRODUCT_BYTES && bytes + more > product_room(a);
 }
 
-janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) { return multiply_own(l, a, k); }
+/* Other sums' products of the same rows are made, too: else their memory could not take others. */
+janus_status jn_acc_make_room(jn_lane *l, jn_acc *a, uint32_t k) {
+    JN_TRY(multiply_own(l, a, k));
+    for (jn_product *p = a->part[k].products; p; p = p->next) {
+        jn_collected *c = p->of;
+        for (uint32_t i = 0; i < c->n_products; i++)
+            if (c->product[i].sum && c->product[i].from < c->taken)
+                JN_TRY(multiply_own(l, c->product[i].sum, k));
+        jn_lane_lock(l);
+        give_back(l->run, c);
+        jn_lane_unlock(l);
+    }
+    return JANUS_OK;
+}
 
 janus_status jn_acc_settle(jn_lane *l, jn_acc *a) {
     int64_t rows = 0;
@@ -337,11 +361,8 @@ static void drop_products(jn_run *r, jn_acc_part *part) {
     for (jn_product *p = part->products; p; p = p->next) {
         jn_collected *c = p->of;
         p->sum = NULL;
-        if (--c->held)
-            continue;
-        for (uint32_t i = 0; i < c->n_factors; i++)
-            if (c->factor[i].apart)
-                jn_mem_apart_done(r->mem, c->factor[i].data);
+        if (--c->held == 0)
+            give_back(r, c);
     }
     part->products = NULL;
 }
