@@ -24,6 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -96,6 +97,20 @@ static size_t class_size(int c) {
     return ((size_t)STEPS + (size_t)(c % STEPS)) << (FIRST_BIT + c / STEPS - 3);
 }
 
+/* To the system.  The C library keeps the pages of a block that lies between others in use: what it
+ * is given should not make the process larger than what is in use has. */
+static void give(block *b, size_t size) {
+#ifdef MADV_DONTNEED
+    long asked = sysconf(_SC_PAGESIZE);
+    size_t page = asked > 0 ? (size_t)asked : size, skip = (page - (uintptr_t)b % page) % page;
+    if (skip < size)
+        (void)madvise((char *)b + skip, (size - skip) / page * page, MADV_DONTNEED);
+#else
+    (void)size;
+#endif
+    free(b);
+}
+
 /* The first block of the classes from c to `last`; NULL: none is held.  Under the lock. */
 static block *take(int c, int last) {
     for (; c <= last && c < CLASSES; c++) {
@@ -120,7 +135,7 @@ static void give_some(size_t bytes) {
             for (c = CLASSES - 1; !blocks[c];)
                 c--;
         size_t size = class_size(c);
-        free(take(c, c));
+        give(take(c, c), size);
         bytes -= bytes < size ? bytes : size;
     }
 }
@@ -174,7 +189,7 @@ static void give_back(void) {
         while (blocks[c]) {
             block *b = blocks[c];
             blocks[c] = b->next;
-            free(b);
+            give(b, class_size(c));
         }
     held = 0;
 }
