@@ -8,7 +8,6 @@ call draws, writes or prints is what the loop over the examples would.
 """
 from . import _C
 from ._C import Tensor, stack
-from ._asked import function_of
 
 
 def _flatten(tree):
@@ -151,7 +150,6 @@ def vmap(func, in_axes=0, out_axes=0):
     Each example is a call of its own: it branches, loops and recurses as its values say, and draws its own random
     numbers, one example after the other.
     """
-    function_of("janus.vmap", func)
     if not isinstance(in_axes, (int, tuple, list)):
         raise ValueError(f"vmap({_name(func)}): expected in_axes to be an int or a (nested) tuple like the inputs, got "
                          f"{type(in_axes)}")
