@@ -7,6 +7,7 @@ is apart, and SubGraphs that turn out equal but for the parameters they read are
 """
 from . import _C
 from ._C import Tensor
+from ._asked import function_of
 from ._vmap import _build, _flatten, _refilled
 from .nn import Module
 
@@ -177,8 +178,7 @@ def merge(models):
     if not models:
         raise ValueError("merge: expected at least one model")
     for i, model in enumerate(models):
-        if not callable(model):
-            raise TypeError(f"janus.merge: expected a Module or a function as models[{i}], got {type(model).__name__}")
+        function_of("janus.merge", model, f"a Module or a function as models[{i}]")
         if isinstance(model, Module) != isinstance(models[0], Module):
             raise ValueError(f"merge: models[{i}] is {_describe(model)} and models[0] is {_describe(models[0])}")
         if i and isinstance(model, Module):

@@ -268,13 +268,12 @@ static int add_items(const writing *w, const jpy_commit_step *s) {
 
 static int add_step(const writing *w, const jpy_commit_step *s) {
     const jpy_src *src = w->e->guards.srcs.data[s->slot];
+    if (s->kind == JPY_COMMIT_ATTR && jpy_is_drawn(s->key)) {
+        no("it draws numbers of", jpy_src_path(src, false));
+        return -1;
+    }
     switch (s->kind) {
     case JPY_COMMIT_ATTR:
-        if (jpy_is_drawn(s->key)) {
-            no("it draws numbers of", jpy_src_path(src, false));
-            return -1;
-        }
-        return add_place(w, s, (place){w->slots[s->slot], s->key, 0}, s->value);
     case JPY_COMMIT_GLOBAL:
         return add_place(w, s, (place){w->slots[s->slot], s->key, 0}, s->value);
     case JPY_COMMIT_STORE:

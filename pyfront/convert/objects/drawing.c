@@ -94,10 +94,8 @@ static bool is_own(jcv *c, PyTypeObject *t, const char *name) {
 
 jcv_av *jcv_draw_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args) {
     jcv_av *g = generator(c, self);
-    return g && jcv_own_method(c, jcv_type_of(c, g), name) &&
-                   PyDescr_TYPE(jcv_own_method(c, jcv_type_of(c, g), name)) == jpy_twister_type()
-               ? draw(c, g, name, args)
-               : NULL;
+    PyObject *method = g ? jcv_own_method(c, jcv_type_of(c, g), name) : NULL;
+    return method && PyDescr_TYPE(method) == jpy_twister_type() ? draw(c, g, name, args) : NULL;
 }
 
 /* Whether getrandbits() of the object is C's. */
