@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What public functions are given: functions and paths, looked at before anything is done with them."""
+"""What public functions are given: functions, paths and files, looked at before anything is done with them."""
 import inspect
 import os
 
@@ -16,6 +16,13 @@ def path_of(who, path, what):
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"{who}: expected {what}, got {type(path).__name__}")
     return path
+
+
+def file_of(who, f, how, method):
+    """f, a path or a file opened for `how`, which has this method; or TypeError."""
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, method):
+        raise TypeError(f"{who}: expected a path, or a binary file opened for {how}, got {type(f).__name__}")
+    return f
 
 
 def without_body(f):

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 from . import _C, _profile
+from ._asked import path_of
 from ._explain import _HERE
 from ._words import user_path
 
@@ -78,7 +79,7 @@ def dump(what, path):
     Raises TypeError for anything else to write, ValueError for another suffix or a function without graphs, OSError where
     the file cannot be written or Graphviz is not there.  Then no file is made.
     """
-    suffix = os.path.splitext(os.fspath(path))[1]
+    suffix = os.path.splitext(os.fsdecode(path_of("janus.dump", path, "a path to write to")))[1]
     if suffix not in _FORMS:
         raise ValueError(f"janus.dump: no format goes with the suffix \"{suffix}\" (.jir .json .dot .svg .html)")
     if not isinstance(what, str):

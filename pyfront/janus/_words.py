@@ -22,6 +22,7 @@ PerformanceWarning.__module__ = "janus"
 
 # Of J001, by a word of the reason: what to change.
 _CHANGES = [
+    (r"`async def`", "decorate the functions that it calls"),
     (r"elements of a tensor|as a truth|\bitem\(\)", "keep numbers that decide as tensors (janus.where, comparisons in an "
      "`if`), or decide before the decorated call"),
     (r"writ|stored|in place", "return a new value and let the caller write it"),

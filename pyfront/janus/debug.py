@@ -5,6 +5,7 @@ import os
 import sys
 
 from . import _C
+from ._asked import function_of
 from ._export import _plain
 
 __all__ = ["NanFound", "find_nan"]
@@ -77,7 +78,7 @@ def find_nan(f, *args, inf=False, **kwargs):
     """
     if sys.gettrace() is not None:
         raise RuntimeError("find_nan traces lines, and something else does already")
-    lines, f = _Lines(), _plain(f)
+    lines, f = _Lines(), function_of("janus.debug.find_nan", _plain(f))
     _C._nan_watch(inf)
     try:
         sys.settrace(lines.trace)

@@ -15,6 +15,7 @@ import struct
 import sys
 
 from . import _C, _torch_files, _unpickle
+from ._asked import file_of
 
 SUFFIX = ".safetensors"
 # Names of types in safetensors headers.
@@ -145,6 +146,7 @@ def load_safetensors(stream):
 
 def save(obj, f):
     """Saves an object to a path or a binary stream."""
+    f = file_of("janus.save", f, "writing", "write")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "wb") as stream:
             if os.fspath(f).endswith(SUFFIX):
@@ -158,7 +160,7 @@ def save(obj, f):
 def _load_stream(stream, weights_only):
     if not weights_only:
         return pickle.load(stream)
-    at = stream.tell() if stream.seekable() else None
+    at = stream.tell() if hasattr(stream, "seekable") and stream.seekable() else None
     memory = io.BytesIO(stream.read())
     if _torch_files.is_zip(memory.read(4)):
         return _torch_files.load(memory)
@@ -176,6 +178,7 @@ def load(f, map_location=None, *, weights_only=True):
     numbers and strings; anything else raises pickle.UnpicklingError, and nothing of the file is run.
     With weights_only=False pickles may hold any object: whoever made the file decides what runs.
     Damaged safetensors files raise janus.io.SafetensorError, a ValueError."""
+    f = file_of("janus.load", f, "reading", "read")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as stream:
             if os.fspath(f).endswith(SUFFIX):

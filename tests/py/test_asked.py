@@ -11,6 +11,7 @@ TAKES = {"f": "function", "func": "function", "models": "function", "path": "pat
 GIVEN = (5, 2.5, [janus.ones(2)], janus.ones(2))
 # what these are given for f is a file, or what janus.function made (tests of their own), and vmap is converted, which callable() of a function is not
 OTHERS = {("vmap", "func"), ("load", "f"), ("save", "f"), ("explain", "f"), ("dump", "path"), ("checkpoint", "func")}
+MADE = janus.function(lambda x: x + 1)
 
 
 def asking():
@@ -57,6 +58,44 @@ def test_it_is_named(name, parameter, given, tmp_path):
 def test_check_of_what_runs_nothing_when_it_is_called(f):
     with pytest.raises(ValueError, match=f"^janus.check: no graph for these arguments: {f.__name__} is an `async def` function.*test_asked.py:"):
         janus.check(f, janus.ones(2))
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("call,who", [(lambda v: janus.save(janus.ones(2), v), "janus.save"), (janus.load, "janus.load"),
+                                      (lambda v: janus.dump(MADE, v), "janus.dump"), (janus.debug.find_nan, "janus.debug.find_nan")],
+                         ids=["save", "load", "dump", "find_nan"])
+def test_files_and_what_is_traced(call, who, given):
+    with pytest.raises(TypeError, match=f"^{who}: expected .*, got {type(given).__name__}$"):
+        call(given)
+
+
+def test_a_stream_need_not_seek():
+    class Pipe:
+        def __init__(self):
+            self.data = b""
+
+        def write(self, data):
+            self.data += bytes(data)
+            return len(data)
+
+        def read(self, n=-1):
+            n = len(self.data) if n is None or n < 0 else n
+            part, self.data = self.data[:n], self.data[n:]
+            return part
+
+    pipe = Pipe()
+    janus.save({"x": janus.arange(3)}, pipe)
+    assert janus.load(pipe)["x"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("f", [later, each], ids=lambda f: f.__name__)
+def test_what_runs_nothing_says_so(f):
+    made = janus.function(f)
+    for _ in range(3):
+        called = made(janus.ones(2))
+        getattr(called, "close", lambda: None)()
+    assert made.stats()["graph"] == 0
+    assert "a call of an `async def` function runs none of it" in str(janus.explain(made))
 
 
 def test_check_of_a_partial():

@@ -258,6 +258,10 @@ static PyObject *node_in(PyObject *part, PyObject *code, const char **out_why) {
 /* The same of code in its file: of the lines that it is in, or of the file as a whole where these
  * do not say what they are. */
 static PyObject *node_of(PyObject *code, PyObject *globals, const char **out_why) {
+    if (((PyCodeObject *)code)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) {
+        *out_why = "a call of an `async def` function runs none of it";
+        return NULL;
+    }
     PyObject *entry = jpy_file_of(code, globals);
     if (!entry) {
         *out_why = "its source text is not available";
