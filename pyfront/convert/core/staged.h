@@ -80,6 +80,9 @@ struct jcv_node {
     jn_loc loc;
 };
 
+/* The role of its op; -1: it has no op, as numbers and gradients have none. */
+static inline int jcv_role(const jcv_node *n) { return n->op ? (int)n->op->role : -1; }
+
 typedef enum jcv_ctx_kind { JCV_MAIN, JCV_FUNC, JCV_ARM, JCV_LOOP } jcv_ctx_kind;
 
 typedef struct jcv_narrow { /* samples of a host value, fewer than it has */

@@ -72,7 +72,7 @@ static void find_leaving(jcv *c) {
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            for (unsigned j = 0; n->op && n->op->role == JN_ROLE_HOST && j < n->n_in; j++)
+            for (unsigned j = 0; jcv_role(n) == JN_ROLE_HOST && j < n->n_in; j++)
                 leaves(n->in[j]);
             if (n->op && n->subs[0])
                 through[n_through++] = n;
@@ -98,7 +98,7 @@ static void forget_leaving(jcv *c) {
 /* Whether a node gets an input as the object that it is: it stores it, or may lead to what does, or
  * hands it on. */
 static bool takes_object(const jcv *c, const jcv_node *n, const jcv_val *input) {
-    bool host = n->op && n->op->role == JN_ROLE_HOST;
+    bool host = jcv_role(n) == JN_ROLE_HOST;
     return n->subs[0] ? input->seen || c->live_tensors : host && c->live_tensors;
 }
 
@@ -144,7 +144,7 @@ static bool mark_across(jcv_ctx *x, bool main) {
     bool any = false;
     for (size_t i = 0; i < x->nodes.n; i++) {
         const jcv_node *n = x->nodes.data[i];
-        bool across = n->subs[0] || (n->op && n->op->role == JN_ROLE_HOST);
+        bool across = n->subs[0] || jcv_role(n) == JN_ROLE_HOST;
         for (unsigned k = 0; across && k < n->n_in; k++)
             any = mark(n->in[k]) || any;
     }

@@ -449,9 +449,9 @@ janus_status jcv_emit(jcv *c, janus_module *m, jn_subgraph **out_main) {
         jcv_ctx *x = c->ctxs.data[i];
         for (size_t k = 0; x->used && k < x->nodes.n; k++) {
             jcv_node *n = x->nodes.data[k];
-            if (n->op && n->op->role == JN_ROLE_FOREACH)
+            if (jcv_role(n) == JN_ROLE_FOREACH)
                 n->subs[0]->loop_body = true;
-            if (n->op && n->op->role == JN_ROLE_WHILE)
+            if (jcv_role(n) == JN_ROLE_WHILE)
                 n->subs[1]->loop_body = true;
         }
     }

@@ -61,7 +61,7 @@ static void visit(sweep *s, const jcv_node *n) {
         live = n->out[k].needed;
     if (!live)
         return;
-    int role = n->kind == JCV_OP ? (int)n->op->role : -1;
+    int role = jcv_role(n);
     if (role == JN_ROLE_FOREACH || role == JN_ROLE_WHILE) {
         rounds(s, n, role == JN_ROLE_FOREACH);
         return;

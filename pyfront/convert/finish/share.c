@@ -42,7 +42,7 @@ static bool meet_call(const jcv_node *n) {
 }
 
 static bool is_call(const jcv_node *n) {
-    return n->op && n->op->role == JN_ROLE_INVOKE && n->subs[0]->recursive;
+    return jcv_role(n) == JN_ROLE_INVOKE && n->subs[0]->recursive;
 }
 
 static bool found(const jcv_val *p) { return is_candidate(p) && p->same && p->same != p; }

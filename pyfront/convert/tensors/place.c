@@ -146,7 +146,7 @@ bool jcv_goes_round(jcv *c, const jcv_node *loop) {
 
 bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
     const jcv_node *n = v->node;
-    return n && n->op && n->op->role == JN_ROLE_FOREACH && v->index < n->subs[0]->results.n &&
+    return n && jcv_role(n) == JN_ROLE_FOREACH && v->index < n->subs[0]->results.n &&
            memory_of(c, n->subs[0]->results.data[v->index]) == OWN && jcv_goes_round(c, n);
 }
 
@@ -451,7 +451,7 @@ bool jcv_may_be_written(const jcv *c, const jcv_rec *r) {
 /* What is read of the heap is compared with what is written when the graph runs. */
 static bool of_heap(const jcv_rec *r) {
     const jcv_node *n = r->val ? r->val->node : NULL;
-    return n && n->op && n->op->role == JN_ROLE_HOST;
+    return n && jcv_role(n) == JN_ROLE_HOST;
 }
 
 /* Whether the graph may have stored that tensor. */

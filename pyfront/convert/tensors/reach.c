@@ -77,9 +77,9 @@ static void from_param(jcv *c, todo **list, const call *calls, const jcv_val *v)
 /* A loop of no rounds leaves what it began with. */
 static void push_first(jcv *c, todo **list, const jcv_val *v) {
     const jcv_node *n = v->node;
-    bool foreach = n->op->role == JN_ROLE_FOREACH;
+    bool foreach = jcv_role(n) == JN_ROLE_FOREACH;
     uint32_t k = (uint32_t)(v - n->out) + foreach;
-    if ((foreach || n->op->role == JN_ROLE_WHILE) && k < n->n_in)
+    if ((foreach || jcv_role(n) == JN_ROLE_WHILE) && k < n->n_in)
         push(c, list, n->in[k]);
 }
 

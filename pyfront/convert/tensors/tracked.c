@@ -26,12 +26,12 @@ static bool is_float(const jcv_val *v) {
 }
 
 static bool is_loop(const jcv_node *n) {
-    return n->op && (n->op->role == JN_ROLE_FOREACH || n->op->role == JN_ROLE_WHILE);
+    return jcv_role(n) == JN_ROLE_FOREACH || jcv_role(n) == JN_ROLE_WHILE;
 }
 
-static bool is_invoke(const jcv_node *n) { return n->op && n->op->role == JN_ROLE_INVOKE; }
+static bool is_invoke(const jcv_node *n) { return jcv_role(n) == JN_ROLE_INVOKE; }
 
-static bool is_if(const jcv_node *n) { return n->op && n->op->role == JN_ROLE_IF; }
+static bool is_if(const jcv_node *n) { return jcv_role(n) == JN_ROLE_IF; }
 
 /* The body of a loop; its result i is the next value of parameter i + first_carried, which is fed
  * by the operand of that number. */
@@ -97,11 +97,11 @@ static bool certain_result(jcv *c, jcv_val *v, jcv_node *n) {
     } else if (is_invoke(n)) {
         const jcv_ctx *f = n->subs[0];
         return v->depends && (v->index >= f->n_sure || f->sure[v->index]);
-    } else if (n->op && n->op->role == JN_ROLE_HOST) {
+    } else if (jcv_role(n) == JN_ROLE_HOST) {
         return v->depends && !n->mixed;
     } else if (n->op == JN_OP(detach)) {
         return v->depends; /* a leaf that was written (backward.c) */
-    } else if (n->op && n->op->role == JN_ROLE_COMPUTE) {
+    } else if (jcv_role(n) == JN_ROLE_COMPUTE) {
         bool any = false;
         for (unsigned i = 0; i < n->n_in && n->op->grad && v->depends && !any; i++)
             any = is_float(n->in[i]) && certain(c, n->in[i]);
@@ -388,7 +388,7 @@ static jcv_val *find_flag(jcv *c, jcv_val *v) {
         return v->flag;
     }
     jcv_val *flag = &never;
-    for (unsigned i = 0; n->op && n->op->role == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
+    for (unsigned i = 0; jcv_role(n) == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
         if (n->op->grad && is_float(n->in[i]))
             flag = either(c, flag_of(c, n->in[i]), flag, v);
     return flag;
@@ -414,7 +414,7 @@ bool jcv_tracked_always(jcv *c, jcv_val *v) {
     survey(c);
     if (certain(c, v))
         return true;
-    if (n && n->op && n->op->role == JN_ROLE_FOREACH && v->ctx == c->ctx &&
+    if (n && jcv_role(n) == JN_ROLE_FOREACH && v->ctx == c->ctx &&
         certain(c, body_of(n)->results.data[v->index])) {
         jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
         jcv_assert_at(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop has a round",
@@ -443,7 +443,7 @@ static bool by_itself(const jcv *c, const jcv_val *v, unsigned depth) {
     if (n->op == JN_OP(wire_read) || n->op == JN_OP(detach))
         return v->depends && !n->mixed;
     bool any = false;
-    bool computed = n->op && n->op->role == JN_ROLE_COMPUTE && n->op->grad && v->depends;
+    bool computed = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad && v->depends;
     for (unsigned i = 0; computed && depth && i < n->n_in && !any; i++)
         any = is_float(n->in[i]) && by_itself(c, n->in[i], depth - 1);
     return any;
