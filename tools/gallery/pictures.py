@@ -13,6 +13,7 @@ import tempfile
 import janus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ZOO = os.path.join(HERE, "..", "..", "samples", "zoo")
 BROWSER = next((p for n in ("chromium", "chromium-browser", "google-chrome", "chrome") if (p := shutil.which(n))), None)
 
 
@@ -22,6 +23,11 @@ CHOSEN = """janusView.unfoldAll(3000);
 const chosen = janusView.boxes().filter(b => b.v.node && b.v.node.op === "conv2d")[20];
 Object.assign(janusView.camera, {k: .55, x: chosen.ax - 600, y: chosen.ay - 500});
 janusView.choose(chosen);"""
+
+# groups of rows of the last run that was profiled, by lane and time, and the plan that they are of
+TRACE = """document.querySelector("[data-tab=schedule]").click();
+document.getElementById("side").style.width = document.getElementById("side").style.flexBasis = "1000px";
+dispatchEvent(new Event("resize"));"""
 
 
 def program(folder, file):
@@ -34,7 +40,7 @@ def program(folder, file):
 
 
 def resnet():
-    net = janus.function(program(os.path.join(HERE, "..", "..", "samples", "zoo"), "resnet.py")["ResNet50"]().eval())
+    net = janus.function(program(ZOO, "resnet.py")["ResNet50"]().eval())
     with janus.no_grad():
         for _ in range(4):
             net(janus.ones(1, 3, 64, 64))
@@ -55,17 +61,25 @@ def main():
         sys.exit("cannot: no Chromium found")
     out = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "..", "..", "docs", "gallery"))
     os.makedirs(out, exist_ok=True)
-    names, deep = program(HERE, "train.py"), resnet()
-    os.chdir(HERE)
+    names = program(HERE, "train.py")
     names["run"]()
     with tempfile.TemporaryDirectory() as pages:
-        for name, what, shown in (("tree", names["net"], UNFOLDED), ("step", names["step"], UNFOLDED), ("resnet", deep, CHOSEN)):
-            page = os.path.join(pages, name + ".html")
-            os.chdir(os.path.join(HERE, "..", "..", "samples", "zoo") if what is deep else HERE)
-            janus.dump(what, page)
-            with open(page, "a", encoding="utf-8") as f:
-                f.write(f"<script>setTimeout(() => {{ {shown} }}, 200)</script>\n")
-            picture(page, os.path.join(out, name + ".png"), 1280, 720)
+        def shown(what, folder, **pictures):
+            for name, script in pictures.items():
+                page = os.path.join(pages, name + ".html")
+                os.chdir(folder)
+                janus.dump(what, page)
+                with open(page, "a", encoding="utf-8") as f:
+                    f.write(f"<script>setTimeout(() => {{ {script} }}, 200)</script>\n")
+                picture(page, os.path.join(out, name + ".png"), 1280, 720)
+
+        # what the last profile has recorded is in the pages that are written after it
+        shown(resnet(), ZOO, resnet=CHOSEN, resnet_trace=TRACE)
+        with janus.profile():
+            names["run"]()
+        shown(names["net"], HERE, tree=UNFOLDED)
+        shown(names["step"], HERE, step=UNFOLDED, step_trace=TRACE)
+        os.chdir(HERE)
         page = os.path.join(pages, "explain.html")
         with open(page, "w", encoding="utf-8") as f, open(os.devnull, "w") as nowhere:
             was, sys.stdout = sys.stdout, nowhere
