@@ -12,8 +12,8 @@
  * again.
  *
  * Conversions are paid for by what the function has run: beyond the first ones they cost a tenth of
- * that, and half a second once.  Once it has run for a second all of them, those of its regions and
- * callees included, are to be a tenth of that.
+ * that, what their graphs have run, and a lump that is lent once.  Once it has run for a second all
+ * of them, those of its regions and callees included, are to be a tenth of that.
  *
  * What is decided depends on time, and in "fast" numerics a graph rounds in its own way: whoever
  * wants the same bits in every run says measure=False (JANUS_MEASURE=0).
@@ -41,9 +41,11 @@ enum {
     A_HIT = 4,          /* as many calls in vain as one that paid makes up for */
     FIRST_PAID = 1000,  /* calls, after which what paid is compared again */
     MAX_BACKOFF = 1 << 16,
-    FREE_CONVERSIONS = 3,
+    FREE_CONVERSIONS = 2,
+    REFUSALS = 2,
     CONVERT_SHARE = 10,
-    CONVERT_ONCE_NS = 500000000,
+    A_LUMP_NS = 50000000,
+    SMALL_NS = 5000000,
     BEGINNING_NS = 1000000000, /* of what a function runs: what is lent once is for it */
     PATIENCE = 32, /* what was refused again and again runs so many times as long before the next */
     LENT_ONCE_NS = 300000000 /* to all regions and callees of a function */
@@ -86,13 +88,14 @@ PyObject *jpy_py_clock(PyObject *module, PyObject *args) {
     return PyLong_FromLongLong(modelled.conversions);
 }
 
-static _Thread_local uint64_t conversions;
+static _Thread_local uint64_t conversions, put_off;
 
-/* What this thread has done that calls are to pay for once; where one does in each it is part of
- * what they cost.  A graph's first runs compile: later ones where they come to other shapes. */
+/* What this thread has done that calls are to pay for once, or was not allowed to do yet; where one
+ * does in each it is part of what they cost.  A graph's first runs compile: later ones where they
+ * come to other shapes. */
 static uint64_t others(const jpy_trial *t) {
     uint64_t shapes = t->state == JPY_TRIAL_WARM ? 0 : jn_ops_run.shapes;
-    return conversions + jpy_shadows_begun + shapes;
+    return conversions + put_off + jpy_shadows_begun + shapes;
 }
 
 static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
@@ -166,7 +169,11 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
         return 0;
     double ratio = ratio_of(t);
     double few = (double)plain->few * ratio, most = (double)plain->most * ratio;
-    bool by_time = ratio <= 0 || alike((double)graph->few, few);
+    /* ops of gradients count otherwise in graphs: that calls of each kind are like one another says
+     * as much as that both are */
+    bool like = alike((double)graph->few, (double)graph->most) &&
+                alike((double)plain->few, (double)plain->most);
+    bool by_time = ratio <= 0 || alike((double)graph->few, few) || (like && t->n >= TIMED_RUNS);
     bool by_ops = !alike(fmin((double)graph->few, few), fmax((double)graph->most, most));
     if (by_ops && alike((double)graph->most, most)) {
         double all = (double)graph->ops / ratio + (double)plain->ops;
@@ -246,10 +253,15 @@ void jpy_trial_anew(jpy_trial *t) {
                      .most = t->most};
 }
 
-/* CPython's call that goes on included. */
+static int64_t ran_as_graphs(const jpy_function *f) {
+    return (int64_t)(f->run.host_ns + f->run.tensor_ns);
+}
+
+/* CPython's call that goes on included; what it has paid for meanwhile is none of it. */
 static int64_t has_run(const jpy_function *f) {
-    int64_t run = f->plain_ns + (int64_t)(f->run.host_ns + f->run.tensor_ns);
-    return run + (f->running_since ? jpy_now() - f->running_since : 0);
+    int64_t run = f->plain_ns + ran_as_graphs(f) - f->lent_ns;
+    run += f->running_since ? jpy_now() - f->running_since : 0;
+    return run > 0 ? run : 0;
 }
 
 /* Whether all conversions of f and one that takes `more` are a tenth of what it has run. */
@@ -264,9 +276,19 @@ static bool may_borrow(const jpy_function *payer, int64_t more) {
                               : within_share(payer, run, more);
 }
 
+/* Whether one more of f's is made up for by what its graphs have run, and by a share of what
+ * whoever pays has.  At the beginning twice as much as that is lent, and up to A_LUMP_NS: a short
+ * program that needs ever new graphs would convert till it ends. */
+static bool made_up_for(const jpy_function *f, int64_t run) {
+    bool free_ones = f->conversions < (f->refused && !f->entries.n ? 1 : FREE_CONVERSIONS);
+    int64_t lump = SMALL_NS + 2 * run < A_LUMP_NS ? SMALL_NS + 2 * run : A_LUMP_NS;
+    int64_t mean = f->conversions ? f->spent_ns / (int64_t)f->conversions : 0;
+    return free_ones || f->convert_ns + mean <= lump + ran_as_graphs(f) + run / CONVERT_SHARE;
+}
+
 /* A refusal that was like those before it is likely to be followed by others. */
 static bool in_vain_again(const jpy_function *f) {
-    return f->refused && !f->entries.n && !f->of_region && f->conversions > FREE_CONVERSIONS &&
+    return f->refused && !f->entries.n && !f->of_region && f->conversions > REFUSALS &&
            f->plain_ns - f->last_plain_ns < PATIENCE * f->last_ns;
 }
 
@@ -275,11 +297,14 @@ bool jpy_may_convert(const jpy_function *f) {
         return false;
     if (!f->measure)
         return true;
+    int64_t run = has_run(f->payer ? f->payer : f);
+    if (!made_up_for(f, run)) {
+        put_off++;
+        return false;
+    }
     if (f->payer)
         return may_borrow(f->payer, f->last_ns);
-    int64_t run = has_run(f);
-    return run < BEGINNING_NS ? f->convert_ns <= CONVERT_ONCE_NS + run / CONVERT_SHARE
-                              : within_share(f, run, f->last_ns);
+    return run < BEGINNING_NS || within_share(f, run, f->last_ns);
 }
 
 int64_t jpy_converted(jpy_function *f, int64_t since, int64_t worked_since) {

@@ -34,10 +34,11 @@ static PyObject *region_call(PyObject *self, PyObject *const *args, size_t nargs
                              PyObject *kwnames);
 static PyObject *skeletons; /* the module janus._skeleton */
 
-/* An attribute of the package's own Python (NULL: of its module), called; args (consumed) may be
- * NULL.  What it calls in turn, of the standard library too, is no part of the program, and runs as
- * it is. */
-static PyObject *own(PyObject *of, const char *name, PyObject *args) {
+/* An attribute of the package's own Python (NULL: of its module), called for f, which pays for it
+ * as for conversions; args (consumed) may be NULL.  What it calls in turn, of the standard library
+ * too, is no part of the program, and runs as it is. */
+static PyObject *own(jpy_function *f, PyObject *of, const char *name, PyObject *args) {
+    int64_t start = f->measure ? jpy_worked() : 0;
     jpy_undisturbed_begin();
     if (!of && !skeletons)
         skeletons = PyImport_ImportModule("janus._skeleton");
@@ -49,10 +50,14 @@ static PyObject *own(PyObject *of, const char *name, PyObject *args) {
     jpy_undisturbed_end();
     Py_XDECREF(fn);
     Py_XDECREF(args);
+    if (f->measure)
+        (f->payer ? f->payer : f)->lent_ns += jpy_worked() - start;
     return r;
 }
 
-static PyObject *helper(const char *name, PyObject *args) { return own(NULL, name, args); }
+static PyObject *helper(jpy_function *f, const char *name, PyObject *args) {
+    return own(f, NULL, name, args);
+}
 
 /* The Python function of a callable, or NULL; borrowed. */
 static PyObject *function_of(PyObject *callable) {
@@ -165,8 +170,9 @@ static int dress(jpy_function *f, PyObject *function) {
     PyObject *make = PyCFunction_New(&make_def, (PyObject *)f);
     PyObject *callee = make ? jpy_regions_callee(f) : NULL, *skeleton = NULL;
     if (callee)
-        skeleton = helper("dress", Py_BuildValue("(OOOOOO)", function, f->plan, f->regions, make,
-                                                 callee, f->first ? Py_True : Py_False));
+        skeleton = helper(f, "dress",
+                          Py_BuildValue("(OOOOOO)", function, f->plan, f->regions, make, callee,
+                                        f->first ? Py_True : Py_False));
     Py_XDECREF(make);
     Py_XDECREF(callee);
     if (skeleton == Py_None) {
@@ -206,7 +212,7 @@ static int planned(jpy_function *f, PyObject *function) {
     if (!f->plan) {
         Py_XSETREF(f->skeleton_of, Py_NewRef(code));
         Py_XSETREF(f->regions, PyDict_New());
-        PyObject *plan = helper("plan_of", PyTuple_Pack(1, function));
+        PyObject *plan = helper(f, "plan_of", PyTuple_Pack(1, function));
         if (f->plan) /* of another thread, meanwhile */
             Py_XDECREF(plan);
         else
@@ -227,9 +233,9 @@ static int refused(jpy_function *f, PyObject *within, long line, long col, bool 
     if (f->plan == Py_None)
         return 0;
     if (line < 0)
-        changed = own(f->plan, "leave_out", PyTuple_Pack(1, within));
+        changed = own(f, f->plan, "leave_out", PyTuple_Pack(1, within));
     else
-        changed = own(f->plan, "split",
+        changed = own(f, f->plan, "split",
                       line ? Py_BuildValue("((ll)O)", line, col, within ? within : Py_None)
                            : Py_BuildValue("(OO)", Py_None, within ? within : Py_None));
     if (!changed)
@@ -291,7 +297,7 @@ PyObject *jpy_regions_recall(jpy_function *f) {
         return NULL;
     PyObject *why = Py_NewRef(PyTuple_GET_ITEM(kept, 0));
     if (f->use_regions && planned(f, function) == 0 && f->plan != Py_None)
-        done = own(f->plan, "resume", PyTuple_Pack(1, PyTuple_GET_ITEM(kept, 1)));
+        done = own(f, f->plan, "resume", PyTuple_Pack(1, PyTuple_GET_ITEM(kept, 1)));
     if (done)
         (void)dress(f, function); /* else CPython runs f as it is, until a conversion is refused */
     PyErr_Clear();
@@ -305,7 +311,7 @@ void jpy_regions_settle(jpy_function *f) {
     if (PyFunction_GET_CODE(function) != f->skeleton_of)
         return;
     PyObject *list = f->callees ? PyDict_Keys(f->callees) : PyList_New(0);
-    PyObject *settled = list ? own(f->plan, "settle", PyTuple_Pack(1, list)) : NULL;
+    PyObject *settled = list ? own(f, f->plan, "settle", PyTuple_Pack(1, list)) : NULL;
     if (!settled || dress(f, function) < 0)
         jpy_note(f, "a skeleton cannot be made that asks for less");
     PyErr_Clear();

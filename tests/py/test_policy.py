@@ -338,8 +338,10 @@ def test_what_conversions_cost_is_a_part_of_what_was_run(clock, regions, op_us, 
         s = g.stats()
         ran = (s["ops_eager"] + s["ops_graph"] / 2) * op_us / 1000
         made = clock(*times) - before
-        # the function's first three and last one, half a second and a tenth; 0.3 s and a tenth of regions and callees, and one
-        assert made * conversion_ms <= 5 * conversion_ms + 800 + ran / 5 + 1, (k, made, ran)
+        # the function's first two and last one, a lump, what its graphs have run and a tenth; 0.3 s and a tenth of regions and callees
+        lump = min(50, 5 + 2 * ran)
+        most = 5 * conversion_ms + lump + 300 if regions else 3 * conversion_ms + lump
+        assert made * conversion_ms <= most + 1.2 * ran + 1, (k, made, ran)
         if ran > 1000 and first is None:
             first = made
         # what conversions inside of calls take is run time, too; what was never converted is taken to cost nothing
@@ -363,8 +365,8 @@ def test_what_is_refused_again_and_again_is_tried_seldom(clock, callee, op_us, c
     for k in range(600):
         g(x)
         made, ran = clock(*times) - before, g.stats()["ops_eager"] * op_us / 1000
-        assert made <= 4 or (made - 5) * conversion_ms * 32 <= ran, (k, made, ran)
-    assert made >= 4
+        assert made <= 3 or (made - 4) * conversion_ms * 32 <= ran, (k, made, ran)
+    assert made >= 3
 
 
 @pytest.mark.parametrize("pays, slow", [(3, 12), (1, 1), (2, 9)])
