@@ -86,6 +86,9 @@ int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
 bool jcv_is_stored_sample(const jpy_tensor *t);
 bool jcv_is_mixed_sample(const jpy_tensor *t);
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
+/* What is read may be in any of several containers that the function makes: where what requires
+ * grad is stored in one of them, what is stored in others may have none; starts again. */
+void jcv_mix_lives(jcv *c, PyObject *samples);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
 /* A text that was another one in other calls, whatever it is; whether an object is one; whether the
@@ -335,6 +338,8 @@ bool jcv_host_plain(jcv *c, jcv_av *o);
 jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
 /* The same of an object that is known to be plain, though it was not seen to be any of them. */
 jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n);
+/* Whether two strings of the graph are equal: one finds the other in a dict. */
+jcv_val *jcv_same_text(jcv *c, jcv_av *a, jcv_av *b);
 /* d.get(key, otherwise) of a dict that the graph reads; sets: d.setdefault(key, otherwise). */
 jcv_av *jcv_plain_get(jcv *c, jcv_av *d, jcv_av *key, jcv_av *otherwise, bool sets);
 /* d[key], which is missing(d, key) where there is no such key. */

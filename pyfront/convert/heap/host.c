@@ -456,28 +456,38 @@ static void check_sequence(jcv *c, jcv_av *o) {
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
 }
 
+/* What is in a list, tuple, dict or string, MAX_SAMPLES at most: a new list. */
+static PyObject *items_of_sample(jcv *c, PyObject *s, const jcv_val *index) {
+    PyObject *got = jcv_own(c, PyList_New(0));
+    if (PyDict_Check(s))
+        s = jcv_own(c, PyDict_Values(s));
+    if (PyUnicode_CheckExact(s))
+        s = jcv_own(c, PySequence_List(s));
+    Py_ssize_t n = PySequence_Size(s), want = index ? (Py_ssize_t)index->node->scalar.i : 0;
+    if (want < 0)
+        want += n;
+    for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++)
+        if ((!index || want == k) && PyList_Append(got, PySequence_Fast_GET_ITEM(s, k)) < 0)
+            jcv_refuse_py(c);
+    return got;
+}
+
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
     PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
     bool known = index && index->node && index->node->kind == JCV_SCALAR_CONST;
     const jcv_live *last = NULL; /* what it stores is among them */
+    jcv_mix_lives(c, samples);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *s = PyList_GET_ITEM(samples, i);
         jcv_live *live = jcv_live_object(c, s);
-        if (PyDict_Check(s))
-            s = jcv_own(c, PyDict_Values(s));
-        if (PyUnicode_CheckExact(s))
-            s = jcv_own(c, PySequence_List(s));
-        Py_ssize_t n = PySequence_Size(s);
         bool made = live && !live->object; /* by the graph: it holds what is stored in it */
-        for (Py_ssize_t k = 0; !made && k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++) {
-            int64_t want = known && !live ? index->node->scalar.i : k;
-            if (want < 0)
-                want += n;
-            if (want == k && PyList_Append(got, PySequence_Fast_GET_ITEM(s, k)) < 0)
-                jcv_refuse_py(c);
-        }
-        if (live && !(made && live == last))
-            got = jcv_with_stored(c, got, live);
+        if ((made && live == last) || (!live && PyList_GET_SIZE(got) >= MAX_SAMPLES))
+            continue;
+        PyObject *own =
+            made ? jcv_own(c, PyList_New(0)) : items_of_sample(c, s, known && !live ? index : NULL);
+        if (live)
+            own = jcv_with_stored(c, own, live);
+        got = PyList_GET_SIZE(got) ? jcv_own(c, PySequence_Concat(got, own)) : own;
         last = made ? live : last;
     }
     return got;

@@ -162,6 +162,23 @@ static bool mix(jcv *c, jcv_live *l) {
     return any;
 }
 
+void jcv_mix_lives(jcv *c, PyObject *samples) {
+    bool tracked = false, other = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
+        const jcv_live *l = jcv_live_object(c, PyList_GET_ITEM(samples, i));
+        tracked = tracked || (l && l->tracked);
+        other = other || (l && l->site && !l->tracked);
+    }
+    for (Py_ssize_t i = 0; tracked && other && i < PyList_GET_SIZE(samples); i++) {
+        jcv_live *l = jcv_live_object(c, PyList_GET_ITEM(samples, i));
+        if (!l || !l->site || l->tracked)
+            continue;
+        l->tracked = true;
+        if (mix(c, l))
+            start_again(c, "what the graph stores requires grad in another container");
+    }
+}
+
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v) {
     bool grew = jcv_tracked_inside(c, v) && !l->tracked;
     l->tracked = l->tracked || grew;
