@@ -148,6 +148,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/objects/methods.c \
 	pyfront/convert/objects/models.c \
 	pyfront/convert/objects/modules.c \
+	pyfront/convert/objects/live_methods.c \
 	pyfront/convert/objects/make.c \
 	pyfront/convert/objects/objects.c \
 	pyfront/convert/objects/objects.h \
@@ -187,6 +188,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/values/native.h \
 	pyfront/convert/values/operators.c \
 	pyfront/convert/values/order.c \
+	pyfront/convert/values/places.c \
 	pyfront/convert/values/rows.c \
 	pyfront/convert/values/sequence.c \
 	pyfront/convert/values/sight.c \

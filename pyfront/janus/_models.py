@@ -598,6 +598,99 @@ def _iconcat(a, b, /):
     return a
 
 
+# What the methods of a list mean of which only the run knows what is in it: by its length, single items, append() and pop().
+
+
+def _bound(at, n, otherwise):
+    if at is None:
+        return otherwise
+    return max(at + n, 0) if at < 0 else min(at, n)
+
+
+def _part(items, start, stop, step):
+    if step is not None and step != 1:
+        _unknown("a slice with a step")
+    n, made = len(items), []
+    for i in range(_bound(start, n, 0), _bound(stop, n, n)):
+        made.append(items[i])
+    return made
+
+
+def _copy(items):
+    return _part(items, None, None, None)
+
+
+def _set_part(items, start, stop, step, more):
+    if step is not None and step != 1:
+        _unknown("a part with a step is written")
+    more = list(more)
+    n = len(items)
+    start = _bound(start, n, 0)
+    rest = []
+    for i in range(max(start, _bound(stop, n, n)), n):
+        rest.append(items[i])
+    for _ in range(n - start):
+        items.pop()
+    for item in more:
+        items.append(item)
+    for item in rest:
+        items.append(item)
+
+
+def _del_part(items, start, stop, step):
+    _set_part(items, start, stop, step, ())
+
+
+def _pop_at(items, at):
+    at = at + len(items) if at < 0 else at
+    if not 0 <= at < len(items):
+        _unknown("an index out of range")
+    item = items[at]
+    _set_part(items, at, at + 1, None, ())
+    return item
+
+
+def _insert(items, at, item):
+    _set_part(items, at, at, None, (item,))
+
+
+def _index(items, item):
+    for i in range(len(items)):
+        if items[i] == item:
+            return i
+    _unknown("an item that is not there")
+
+
+def _count(items, item):
+    n = 0
+    for i in range(len(items)):
+        if items[i] == item:
+            n += 1
+    return n
+
+
+def _contains(items, item):
+    for i in range(len(items)):
+        if items[i] == item:
+            return True
+    return False
+
+
+def _remove(items, item):
+    _pop_at(items, _index(items, item))
+
+
+def _reverse(items):
+    n = len(items)
+    for i in range(n // 2):
+        items[i], items[n - 1 - i] = items[n - 1 - i], items[i]
+
+
+def _clear(items):
+    for _ in range(len(items)):
+        items.pop()
+
+
 # Of `operator` what goes by which object it is given, and what writes to it.  All else there gives a value, and may be asked for it.
 _OPERATORS = {
     operator.is_: lambda a, b, /: a is b,
@@ -646,3 +739,18 @@ MODELS = {
     **_OPERATORS,
 }
 AS_THEY_ARE = (_order,)
+LISTS = {
+    "__getitem__[]": _part,
+    "__setitem__[]": _set_part,
+    "__delitem__[]": _del_part,
+    "__delitem__": _pop_at,
+    "copy": _copy,
+    "pop": _pop_at,
+    "insert": _insert,
+    "index": _index,
+    "count": _count,
+    "__contains__": _contains,
+    "remove": _remove,
+    "reverse": _reverse,
+    "clear": _clear,
+}

@@ -8,7 +8,9 @@
  */
 #include "pyfront/convert/heap/heap.h"
 
+#include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/entry/entry.h"
 
 static bool plain_type(PyTypeObject *t) {
     return t == &PyUnicode_Type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
@@ -67,6 +69,19 @@ jcv_val *jcv_host_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
 
 jcv_val *jcv_plain_among(jcv *c, jcv_av *o, jcv_av *const *keys, unsigned n) {
     jcv_val *in[2] = {jcv_object_const(c, dict_of(c, keys, n)), o->val};
+    return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
+}
+
+jcv_val *jcv_same_text(jcv *c, jcv_av *a, jcv_av *b) {
+    janus_host_new_attrs attrs = {sizeof attrs, JANUS_BIRTH_DICT, JPY_TAG_PLAIN};
+    jcv_val *d = &jcv_op(c, JN_OP(host_new), NULL, 0, &attrs)->out[0];
+    struct {
+        size_t struct_size;
+        int64_t tag;
+    } plain = {sizeof plain, JPY_TAG_PLAIN};
+    jcv_val *put[3] = {d, a->val, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_op(c, JN_OP(host_setkey), put, 3, &plain);
+    jcv_val *in[2] = {d, b->val};
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];
 }
 

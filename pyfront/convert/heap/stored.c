@@ -145,7 +145,10 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
     switch (v->kind) {
     case AV_TENSOR:
         return stored_tensor(c, v, how);
-    case AV_SCALAR:
+    case AV_SCALAR: { /* a number that was read stays the object that it is */
+        const jcv_node *from = v->val->node;
+        return from && from->op == JN_OP(host_unbox) ? from->in[0] : v->val;
+    }
     case AV_HOST:
         return v->val;
     case AV_PY:

@@ -460,7 +460,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
         return &PySuper_Type;
     case AV_SEQ:
         if (jcv_is_slice(a))
-            return jcv_type_of(c, a->items[0]);
+            return a->named ? (PyTypeObject *)a->named : jcv_type_of(c, a->items[0]);
         return jcv_is_stacked(a) ? a->named ? &PyTuple_Type : &PyList_Type : type_of_iterator(a);
     case AV_ITER:
         return type_of_iterator(a);

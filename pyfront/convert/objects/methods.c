@@ -35,35 +35,16 @@ static void set_seq(jcv *c, jcv_av *l, jcv_av **items, unsigned n) {
     jcv_put(c, l->slot, jcv_tuple(c, items, n));
 }
 
-/* The first item equal to x; constants only. */
-static jcv_av *search(jcv *c, jcv_av *l, jcv_av *t, const char *name, const jcv_args *a) {
-    arity(c, a, 1, 1, name);
-    long found = 0;
-    jcv_done before = jcv_done_now(c);
-    for (unsigned i = 0; i < t->n; i++) {
-        jcv_val *of = NULL;
-        bool known = jcv_is_const(t->items[i]) || a->pos[0] == t->items[i];
-        int eq = known ? jcv_same_or_equal(c, t->items[i], a->pos[0], &of) : -1;
-        if (a->pos[0]->kind == AV_TENSOR || eq < 0)
-            jcv_refuse(c, "%s() in a list of %s", name, jcv_describe(t->items[i]));
-        if (jcv_done_changes(c, &before))
-            jcv_refuse(c, "%s() by a comparison with effects", name);
-        if (!eq)
-            continue;
-        found++;
-        if (*name == 'i')
-            return int_av(c, (long)i);
-        if (*name == 'c')
-            continue;
-        jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
-        memcpy(v, t->items, i * sizeof *v);
-        memcpy(v + i, t->items + i + 1, (t->n - i - 1) * sizeof *v);
-        set_seq(c, l, v, t->n - 1);
-        return jcv_none(c);
-    }
-    if (*name != 'c')
-        jcv_refuse(c, "%s() of what is not there", name);
-    return int_av(c, found);
+static jcv_av *remove_item(jcv *c, jcv_av *l, jcv_av *t, const jcv_args *a) {
+    const jcv_av *at = jcv_search(c, t, "remove", a);
+    if (at->kind != AV_PY)
+        jcv_refuse(c, "remove() of what only the graph finds");
+    long i = jcv_long(c, at);
+    jcv_av **v = jcv_alloc(c, (t->n + 1) * sizeof *v);
+    memcpy(v, t->items, (size_t)i * sizeof *v);
+    memcpy(v + i, t->items + i + 1, (t->n - (size_t)i - 1) * sizeof *v);
+    set_seq(c, l, v, t->n - 1);
+    return jcv_none(c);
 }
 
 static void delete_items(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at) {
@@ -143,8 +124,10 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     if (!strcmp(name, "pop") || !strcmp(name, "insert")) {
         arity(c, a, *name == 'i' ? 2 : 0, *name == 'i' ? 2 : 1, name);
         jcv_av *i = a->n_pos ? a->pos[0] : int_av(c, -1);
+        if (i->kind == AV_SCALAR)
+            jcv_leave_to_graph(c, self);
         if (i->kind != AV_PY || !PyLong_Check(i->py))
-            jcv_refuse(c, "%s() at a computed place", name);
+            jcv_refuse(c, "%s() at %s", name, jcv_describe(i));
         long k = jcv_long(c, i);
         if (k < 0)
             k += n;
@@ -166,7 +149,7 @@ static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         return r;
     }
     if (!strcmp(name, "remove"))
-        return search(c, l, t, name, a);
+        return remove_item(c, l, t, a);
     if (!strcmp(name, "sort")) {
         jcv_av *sorted = jcv_sort_items(c, t, a);
         set_seq(c, l, sorted->items, sorted->n);
@@ -377,44 +360,6 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     return NULL;
 }
 
-static void append_item(jcv *c, void *self, jcv_av *item) { jcv_live_append(c, self, item); }
-
-static jcv_av *live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    bool dict = jcv_host_has_pairs(c, self);
-    if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
-        jcv_live_append(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
-        jcv_visit(c, a->pos[0], NULL, append_item, self);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "pop") && !a->n_pos && !dict)
-        return jcv_live_pop(c, self);
-    if (!strcmp(name, "__delitem__") && dict) {
-        jcv_live_delkey(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "__contains__") && dict)
-        return jcv_scalar(c, jcv_live_has(c, self, a->pos[0]));
-    if (dict && (a->n_pos == 1 || a->n_pos == 2) && !a->n_kw) {
-        jcv_av *otherwise = a->n_pos == 2 ? a->pos[1] : jcv_none(c);
-        if (!strcmp(name, "get") || !strcmp(name, "setdefault"))
-            return jcv_plain_get(c, self, a->pos[0], otherwise, *name == 's');
-    }
-    return NULL;
-}
-
-/* Of a string that only the graph knows. */
-static jcv_av *text_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
-    PyObject *f = jcv_own(c, PyObject_GetAttrString((PyObject *)&PyUnicode_Type, name));
-    jcv_args all = {jcv_alloc(c, (a->n_pos + 1) * sizeof *all.pos), a->n_pos + 1, a->names, a->kw,
-                    a->n_kw};
-    all.pos[0] = self;
-    memcpy(all.pos + 1, a->pos, a->n_pos * sizeof *all.pos);
-    return jcv_by_table(c, f, &all);
-}
-
 static bool all_constants(jcv *c, jcv_av *const *values, unsigned n) {
     bool all = true;
     for (unsigned i = 0; i < n && all; i++)
@@ -477,16 +422,20 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     if (of != &PyDict_Type && !(own && is_of_pairs(own)))
         jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     if (self->kind == AV_HOST)
-        r = live_method(c, self, name, a);
+        r = jcv_live_method(c, self, name, a);
     r = r ? r : jcv_special_by_name(c, self, name, a);
-    if (!r && self->kind == AV_HOST && jcv_host_type(c, self) == &PyUnicode_Type)
-        r = text_method(c, self, name, a);
     if (r)
         return r;
     bool list = self->kind == AV_LIST || (real && PyList_CheckExact(self->py));
     if (a->n_kw && (list || dict) && strcmp(name, "sort") != 0 && strcmp(name, "update") != 0 &&
         strcmp(name, "__init__") != 0)
         jcv_refuse(c, "%s() with keyword arguments", name); /* it raises */
+    bool tuple = self->kind == AV_TUPLE || (real && PyTuple_Check(self->py));
+    if ((list || tuple) && !a->n_kw && (!strcmp(name, "index") || !strcmp(name, "count"))) {
+        jcv_av *t = jcv_tuple(c, NULL, 0);
+        t->items = items_of(c, self, &t->n, name);
+        return jcv_search(c, t, name, a);
+    }
     if (list) {
         if (!strcmp(name, "copy")) {
             arity(c, a, 0, 0, name);
@@ -494,11 +443,7 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
             jcv_av **items = items_of(c, self, &n, "copy()");
             return jcv_list(c, items, n);
         }
-        bool reads = !strcmp(name, "index") || !strcmp(name, "count");
-        jcv_av *t = reads ? jcv_tuple(c, NULL, 0) : NULL;
-        if (reads)
-            t->items = items_of(c, self, &t->n, name);
-        r = reads ? search(c, NULL, t, name, a) : list_method(c, self, name, a);
+        r = list_method(c, self, name, a);
     } else if (dict && !host) {
         r = dict_method(c, self, name, a);
     } else if (self->kind == AV_TUPLE && self->named) {

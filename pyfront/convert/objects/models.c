@@ -14,6 +14,7 @@ static struct {
     PyObject *back;   /* dict: class of a model -> class that it stands for */
     PyObject *called; /* tuple: functions that are called on constants */
     PyObject *sizes;  /* dict: name of one of janus's functions -> model */
+    PyObject *lists;  /* dict: name of a list's method -> model, "[]" behind it: with a slice */
 } tables;
 
 static bool load(void) {
@@ -24,7 +25,8 @@ static bool load(void) {
     PyObject *sizes = by_numbers ? PyObject_GetAttrString(by_numbers, "MODELS") : NULL;
     PyObject *of = m ? PyObject_GetAttrString(m, "MODELS") : NULL;
     PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
-    PyObject *back = of && called && sizes ? PyDict_New() : NULL;
+    PyObject *lists = m ? PyObject_GetAttrString(m, "LISTS") : NULL;
+    PyObject *back = of && called && sizes && lists ? PyDict_New() : NULL;
     Py_ssize_t at = 0;
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
@@ -33,6 +35,7 @@ static bool load(void) {
     Py_XDECREF(by_numbers);
     if (!ok) {
         Py_XDECREF(sizes);
+        Py_XDECREF(lists);
         Py_XDECREF(of);
         Py_XDECREF(called);
         Py_XDECREF(back);
@@ -42,6 +45,7 @@ static bool load(void) {
     tables.called = called;
     tables.back = back;
     tables.sizes = sizes;
+    tables.lists = lists;
     return true;
 }
 
@@ -75,6 +79,14 @@ PyObject *jcv_model_by_numbers(jcv *c, const char *name, const jcv_args *args) {
     if (!load())
         jcv_refuse_py(c);
     return PyDict_GetItemString(tables.sizes, name);
+}
+
+PyObject *jcv_list_model(jcv *c, const char *method, bool slice) {
+    char name[32];
+    if (!load())
+        jcv_refuse_py(c);
+    snprintf(name, sizeof name, "%s%s", method, slice ? "[]" : "");
+    return PyDict_GetItemString(tables.lists, name);
 }
 
 PyTypeObject *jcv_stands_for(PyTypeObject *t) {

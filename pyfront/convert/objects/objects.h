@@ -112,6 +112,9 @@ PyObject *jcv_model_of(jcv *c, PyObject *callable);
 PyObject *jcv_model_by_numbers(jcv *c, const char *name, const jcv_args *args);
 /* What type() says of an instance of `t`: what the class stands for, or t. */
 PyTypeObject *jcv_stands_for(PyTypeObject *t);
+/* What a list's method means by reads, writes and append() and pop() of single items; of a slice
+ * the bounds and the step are in the place of it.  NULL: none. */
+PyObject *jcv_list_model(jcv *c, const char *method, bool slice);
 /* Whether a function of the models is called on constants, not converted. */
 bool jcv_called_as_it_is(PyObject *function);
 /* A set that the program makes; in_order: CPython puts the items in one by one. */
@@ -133,6 +136,14 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *ar
 PyObject *jcv_own_method(jcv *c, PyTypeObject *t, const char *name);
 /* Calls a C function known to have no effect on constants. */
 jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
+
+/* live_methods.c: of what only the graph knows */
+
+/* A method of an object of the graph; NULL: it is not known here. */
+jcv_av *jcv_live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* Of the items t, "index" (or "remove"): where the first is that equals the argument, "count": how
+ * many do. */
+jcv_av *jcv_search(jcv *c, jcv_av *t, const char *name, const jcv_args *args);
 
 /* super.c: super(), its attributes, and object.__init__ as one of them */
 

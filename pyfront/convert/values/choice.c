@@ -160,8 +160,9 @@ static jcv_av *pick(jcv *c, picking *x) {
     x->slot = jcv_slot(c, jcv_none(c));
     pick_from(c, x);
     jcv_av *v = c->slots.data[x->slot];
+    jcv_needed(c, v);
     if (v->kind == AV_UNDEF)
-        jcv_refuse(c, "tensors by key: %s", v->text);
+        jcv_refuse(c, "one of several values: %s", v->text);
     return v;
 }
 
@@ -187,9 +188,28 @@ jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key) {
     return pick(c, &x);
 }
 
+/* An instance or container of the heap, of which another one may be picked. */
+static jcv_av *one_of_many(jcv *c, jcv_av *a) {
+    bool many = a->kind == AV_PY && a->src && !jcv_is_const(a) && !callable(a->py);
+    return many ? jcv_to_host(c, a) : a;
+}
+
+jcv_av *jcv_pick_at(jcv *c, jcv_av *const *items, unsigned n, jcv_av *place) {
+    picking x = {.key = place, .n = n};
+    if (!n || n > MAX_PICKED)
+        return NULL;
+    x.keys = jcv_alloc(c, 2 * n * sizeof *x.keys);
+    x.values = x.keys + n;
+    for (unsigned k = 0; k < n; k++) {
+        x.keys[k] = jcv_take(c, PyLong_FromUnsignedLong(k));
+        x.values[k] = one_of_many(c, items[k]);
+    }
+    return pick(c, &x);
+}
+
 jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
-    picking x = {.key = i};
     jcv_av **items;
+    unsigned n;
     bool any = false;
     if (Py_SIZE(l->py) > MAX_PICKED || i->val->type->kind != JANUS_KIND_INT)
         return NULL;
@@ -199,15 +219,8 @@ jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
         if (!jpy_tensor_check(v))
             return NULL;
     }
-    if (!any || !jcv_items(c, l, &items, &x.n))
+    if (!any || !jcv_items(c, l, &items, &n))
         return NULL;
-    x.values = items;
-    x.keys = jcv_alloc(c, x.n * sizeof *x.keys);
-    for (unsigned k = 0; k < x.n; k++)
-        x.keys[k] = jcv_take(c, PyLong_FromUnsignedLong(k));
-    jcv_av *n = jcv_take(c, PyLong_FromUnsignedLong(x.n)), *zero = x.keys[0];
-    jcv_val *three[3] = {jcv_number(c, jcv_compare(c, JPY_LT, i, zero)),
-                         jcv_number(c, jcv_binary(c, JPY_ADD, i, n, false)), i->val};
-    x.key = jcv_scalar(c, &jcv_op(c, JN_OP(s_select), three, 3, NULL)->out[0]);
-    return pick(c, &x);
+    jcv_val *count = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = n});
+    return jcv_pick_at(c, items, n, jcv_scalar(c, jcv_place_among(c, i, count)));
 }

@@ -193,6 +193,8 @@ jcv_av *jcv_native_contains(jcv *c, jcv_av *in, jcv_av *item) {
     if (dict || (set && (item->kind == AV_HOST || jcv_is_plain(item) || item->kind == AV_SCALAR)))
         in = jcv_to_host(c, in);
     PyTypeObject *of = in->kind == AV_HOST ? jcv_host_type(c, in) : NULL;
+    if (of == &PyList_Type || of == &PyTuple_Type)
+        return jcv_call_method(c, in, "__contains__", &(jcv_args){.pos = &item, .n_pos = 1});
     if (of == &PySet_Type || of == &PyFrozenSet_Type || (of && jcv_host_has_pairs(c, in)))
         return jcv_scalar(c, jcv_live_has(c, in, item));
     if (in->kind == AV_DICT && (item->kind == AV_SCALAR || item->kind == AV_HOST)) {
@@ -291,6 +293,9 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
             jcv_host_one_of_seen(c, h);
             return jcv_compare(c, op == JPY_EQ ? JPY_IS : JPY_IS_NOT, h, o);
         }
+        if (o->kind == AV_HOST && jcv_host_type(c, h) == &PyUnicode_Type &&
+            jcv_host_type(c, o) == &PyUnicode_Type)
+            return negated(c, jcv_scalar(c, jcv_same_text(c, h, o)), op == JPY_NE);
         if (jcv_is_plain(o))
             return negated(c, jcv_scalar(c, jcv_host_among(c, h, &o, 1)), op == JPY_NE);
     }

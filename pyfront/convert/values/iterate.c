@@ -311,7 +311,11 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
         return a->pos[0]; /* it is that object */
     if (a->n_pos) {
         bool known = true;
+        const jpy_tree *at = c->at;
         jcv_av *x = jcv_hinted(c, a->pos[0]);
+        bool seq = x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot);
+        if (seq && at && (jcv_live_site(c, at) || jcv_gives_objects(c, jcv_feed, x)))
+            return jcv_objects_of(c, (jcv_av *[]){jcv_rest(c, x)}, 1, at, list);
         t = unknown(x) ? jcv_take_all(c, x, &known) : all_of(c, x, list ? "list()" : "tuple()");
         if (!known && !list && jcv_is_stacked(t))
             t->named = (PyObject *)&PyTuple_Type;

@@ -13,6 +13,49 @@ void jcv_feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user) {
     jcv_visit(c, iterable, NULL, fn, user);
 }
 
+/* ---- items behind a star ------------------------------------------------------------------------
+ * In f(a, *xs) and [a, *xs], where only the graph knows how many there are, what stands for them is
+ * no value, but says so: whoever gets such an argument without knowing that refuses.
+ */
+
+static const char rest_text[] = "arguments of which only the graph knows how many there are";
+
+jcv_av *jcv_rest(jcv *c, jcv_av *of) {
+    jcv_av *a = jcv_lacking(c, LACK_UNKNOWN, rest_text);
+    a->items = jcv_alloc(c, sizeof *a->items);
+    a->items[0] = of;
+    return a;
+}
+
+bool jcv_is_rest(const jcv_av *a) { return a->kind == AV_UNDEF && a->text == rest_text; }
+
+static void append(jcv *c, void *list, jcv_av *item) { jcv_live_append(c, list, item); }
+
+jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *site, bool list) {
+    unsigned known = 0;
+    while (known < n && !jcv_is_rest(items[known]))
+        known++;
+    jcv_av *l = jcv_born(c, site, items, known, false);
+    if (!l)
+        jcv_make_live_site(c, site, false);
+    for (unsigned i = known; i < n; i++)
+        if (jcv_is_rest(items[i]))
+            jcv_visit(c, items[i]->items[0], NULL, append, l);
+        else
+            jcv_live_append(c, l, items[i]);
+    if (list)
+        return l;
+    jcv_av *count = jcv_scalar(c, jcv_host_len(c, l)), *zero = jcv_take(c, PyLong_FromLong(0));
+    jcv_av *a = jcv_tuple(c, (jcv_av *[]){l, zero, count}, 3);
+    a->kind = AV_SEQ;
+    a->text = jcv_slice_text; /* of a list that nobody else has */
+    a->named = (PyObject *)&PyTuple_Type;
+    return a;
+}
+
+/* ---- sums and products --------------------------------------------------------------------------
+ */
+
 /* Rows that are tensors: who puts them together with others goes on with them one by one, so they
  * are better unrolled. */
 static bool has_tensors(const jcv_av *a) {

@@ -120,14 +120,19 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
         jcv_refuse(c, "a slice with a step");
     if (base->kind == AV_PY && base->src && !jcv_is_written(c, base->py))
         list = PyList_CheckExact(base->py) || PyTuple_CheckExact(base->py);
-    if (!list)
+    if (!list) {
+        jcv_leave_to_graph(c, o);
         jcv_refuse(c, "a slice of %s with computed bounds", jcv_describe(o));
+    }
     base = rows ? base : jcv_to_host(c, base);
     PyTypeObject *t = jcv_type_of(c, base);
     bool live = !rows && may_be_live(c, base);
     jcv_av *part = live && o == base && t == &PyList_Type ? known_part(c, base, bounds) : NULL;
     if (part)
         return part;
+    if (live && o == base && t == &PyList_Type) /* a copy */
+        return jcv_call_method(c, base, "__getitem__",
+                               &(jcv_args){.pos = (jcv_av **)bounds, .n_pos = 3});
     if ((t != &PyList_Type && t != &PyTuple_Type) || live)
         jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
     jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
@@ -201,9 +206,7 @@ jcv_val *jcv_seq_count(jcv *c, jcv_av *a) {
     return least;
 }
 
-/* One of few numbers of one kind, known or of the graph; NULL: of something else.  i is one of
- * their places. */
-static jcv_av *chosen_number(jcv *c, jcv_av *const *items, unsigned n, jcv_val *i) {
+jcv_av *jcv_number_at(jcv *c, jcv_av *const *items, unsigned n, jcv_val *i) {
     enum { MAX_CHOSEN = 16 };
     if (!n || n > MAX_CHOSEN)
         return NULL;
@@ -222,7 +225,7 @@ static jcv_av *chosen_number(jcv *c, jcv_av *const *items, unsigned n, jcv_val *
 
 bool jcv_at_any_place(jcv *c, jcv_av *const *items, unsigned n) {
     janus_scalar first = {0};
-    return chosen_number(c, items, n, jcv_scalar_const(c, JANUS_KIND_INT, first)) != NULL;
+    return jcv_number_at(c, items, n, jcv_scalar_const(c, JANUS_KIND_INT, first)) != NULL;
 }
 
 static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
@@ -233,7 +236,7 @@ static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
     if (a->kind == AV_TENSOR)
         return jcv_getitem(c, a, jcv_scalar(c, i));
     bool tuple = a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
-    if (tuple && jcv_items(c, a, &items, &n) && (number = chosen_number(c, items, n, i)))
+    if (tuple && jcv_items(c, a, &items, &n) && (number = jcv_number_at(c, items, n, i)))
         return number;
     jcv_refuse(c, "an item of %s at a place that the graph knows", jcv_describe(a));
 }

@@ -136,6 +136,18 @@ void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user
     c->epoch = epoch;
 }
 
+static void first_kind(jcv *c, void *user, jcv_av *item) {
+    bool *objects = user;
+    *objects = item->kind == AV_HOST || item->kind == AV_LIST || item->kind == AV_DICT;
+    jcv_throw_now(c, THROW_PROBE);
+}
+
+bool jcv_gives_objects(jcv *c, jcv_feed_fn feed, void *user) {
+    bool *objects = jcv_alloc(c, sizeof *objects);
+    jcv_probe(c, feed, user, first_kind, objects);
+    return *objects;
+}
+
 static janus_dtype boxed_dtype(const jn_type *t) {
     return t->kind == JANUS_KIND_FLOAT ? JANUS_F64
            : t->kind == JANUS_KIND_INT ? JANUS_I64

@@ -217,7 +217,7 @@ static bool is_all(const jcv_av *at, unsigned n) {
 
 static jcv_av *sequence_item(jcv *c, jcv_av *t, bool list, jcv_av *i) {
     if (i->kind != AV_PY)
-        jcv_refuse(c, "an item of a list at a computed place");
+        jcv_refuse(c, "%s as an index", jcv_describe(i));
     if (PySlice_Check(i->py)) {
         Py_ssize_t start, stop, step, n;
         if (PySlice_Unpack(i->py, &start, &stop, &step) < 0)
@@ -278,7 +278,7 @@ static jcv_av *text_item(jcv *c, jcv_av *o, jcv_av *i) {
         if (r)
             return r;
         if (i->kind == AV_SCALAR && i->val->type->kind == JANUS_KIND_INT)
-            return jcv_host_item(c, o, i->val);
+            return jcv_host_item(c, o, jcv_place_among(c, i, jcv_host_len(c, o)));
     }
     return jcv_getitem(c, jcv_which_text(c, o), i);
 }
@@ -337,6 +337,8 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         jcv_val *k = jcv_number(c, i);
         if (!k || k->type->kind != JANUS_KIND_INT)
             jcv_refuse(c, "an item of an object read while the graph runs");
+        if (i->kind == AV_SCALAR) /* also where nobody uses the item */
+            k = jcv_place_among(c, i, jcv_host_len(c, o));
         return jcv_host_item(c, o, k);
     }
     if (o->kind == AV_PY && has_own_subscript(c, o->py))
@@ -351,6 +353,9 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         if (item) /* nothing is assumed about the length, nor about other items */
             return jcv_wrap(c, item, s);
     }
+    jcv_av *item = i->kind == AV_SCALAR ? jcv_item_at_place(c, o, i) : NULL;
+    if (item)
+        return item;
     if (o->kind == AV_RANGE && i->kind == AV_PY && PySlice_Check(i->py))
         return part_of_range(c, o, i);
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_RANGE ||
@@ -371,8 +376,11 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
     unsigned m;
     if (PySlice_Unpack(at->py, &start, &stop, &step) < 0)
         jcv_refuse_py(c);
-    if (step != 1 || !jcv_items(c, v, &items, &m))
+    if (step != 1 || !jcv_items(c, v, &items, &m)) {
+        if (step == 1 && (v->kind == AV_HOST || v->kind == AV_SEQ))
+            jcv_leave_to_graph(c, l); /* how long it is then only the graph knows */
         jcv_refuse(c, "this way to write a part of a list");
+    }
     if (c->slots.data[l->slot] != t)
         jcv_refuse(c, "items that write the list that they become a part of");
     Py_ssize_t n = PySlice_AdjustIndices(t->n, &start, &stop, step);
@@ -416,19 +424,23 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         return;
     }
     if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyList_Type) {
-        jcv_live_setitem(c, o, i, v);
+        if (jcv_is_computed(i) || (i->kind == AV_PY && PySlice_Check(i->py)))
+            jcv_call_method(c, o, "__setitem__",
+                            &(jcv_args){.pos = (jcv_av *[]){i, v}, .n_pos = 2});
+        else
+            jcv_live_setitem(c, o, i, v);
         return;
     }
-    if (o->kind == AV_LIST && i->kind == AV_SCALAR && o->tree)
-        jcv_make_live(c, o);
     if (o->kind == AV_LIST || (o->kind == AV_PY && PyList_CheckExact(o->py))) {
+        if (i->kind == AV_SCALAR || jcv_is_computed(i))
+            jcv_leave_to_graph(c, o);
         jcv_av *l = to_abstract(c, o), *t = c->slots.data[l->slot];
         if (i->kind == AV_PY && PySlice_Check(i->py)) {
             set_slice(c, l, t, i, v);
             return;
         }
         if (i->kind != AV_PY || !PyLong_Check(i->py))
-            jcv_refuse(c, "an item of a list is written at a computed place");
+            jcv_refuse(c, "%s as an index", jcv_describe(i));
         long k = jcv_long(c, i);
         if (k < 0)
             k += t->n;

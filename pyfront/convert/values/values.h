@@ -54,6 +54,9 @@ jcv_av *jcv_later_assumed(jcv *c, jcv_av *a);
 jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds);
 /* Whether one of them can be taken at a place that only the graph knows. */
 bool jcv_at_any_place(jcv *c, jcv_av *const *items, unsigned n);
+/* One of few numbers of one kind, known or of the graph; NULL: of something else.  i is one of
+ * their places. */
+jcv_av *jcv_number_at(jcv *c, jcv_av *const *items, unsigned n, jcv_val *i);
 /* n items of one of that kind, asserted; NULL: it is not of that kind. */
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n);
 /* The parts of a tensor along its first dim, as many as that varies. */
@@ -63,12 +66,24 @@ bool jcv_use_up(jcv *c, jcv_av *a);
 /* A sum that has a term, asserted; anything else as it is. */
 jcv_av *jcv_firm(jcv *c, jcv_av *a);
 
+/* places.c: items at places that only the graph knows */
+
+/* The place that an index means, asserted to be one of n. */
+jcv_val *jcv_place_among(jcv *c, jcv_av *i, jcv_val *n);
+/* o[i] of what is known, i a number of the graph; NULL: not of that. */
+jcv_av *jcv_item_at_place(jcv *c, jcv_av *o, jcv_av *i);
+/* A list with which something is done that only the graph knows all of is the graph's: starts
+ * again; returns where it can not be. */
+void jcv_leave_to_graph(jcv *c, jcv_av *o);
+
 /* stacked.c: lists of unknown length whose items are rows */
 
 /* A stacked list of what `feed` gives.  keys: its rows may be read one by one; site: the
  * comprehension that it is made by. */
 jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
 jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jpy_tree *site);
+/* Whether the items are objects, which are no rows. */
+bool jcv_gives_objects(jcv *c, jcv_feed_fn feed, void *user);
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i);
 /* Runs `feed` up to where fn throws THROW_PROBE, and takes it all back. */
 void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user);
@@ -79,6 +94,13 @@ void jcv_probe(jcv *c, jcv_feed_fn feed, void *from, jcv_visit_fn fn, void *user
 void jcv_feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user);
 /* a op b of lists, or a list and an int; NULL: it is something else. */
 jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
+
+/* What stands for the items of something of which only the graph knows how many there are, among
+ * arguments or items of a display. */
+jcv_av *jcv_rest(jcv *c, jcv_av *of);
+bool jcv_is_rest(const jcv_av *a);
+/* A list of the graph, made at this place, of such items; or a tuple. */
+jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *site, bool list);
 
 /* iterate.c: builtins that iterate */
 
@@ -245,6 +267,8 @@ jcv_av *jcv_rows_tensor(jcv *c, jcv_av *rows, jcv_val *count, jcv_av *dim, bool 
  * that only the graph knows; NULL: it holds something else. */
 jcv_av *jcv_pick_key(jcv *c, jcv_av *d, jcv_av *key);
 jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
+/* One of few values by its place, by branches; NULL: they are none or many. */
+jcv_av *jcv_pick_at(jcv *c, jcv_av *const *items, unsigned n, jcv_av *place);
 /* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
 extern const char jcv_by_type[];
 /* The value of a real dict of functions; NULL: it is something else. */
