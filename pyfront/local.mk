@@ -69,6 +69,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/call.c \
 	pyfront/convert/calls/calls.h \
 	pyfront/convert/calls/drawn.c \
+	pyfront/convert/calls/flat.c \
 	pyfront/convert/calls/own_gradient.c \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \

@@ -60,11 +60,16 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     unsigned n_pos_params = 0, n = p->x.n;
     while (n_pos_params < n && p->x.v[n_pos_params]->op < 2)
         n_pos_params++;
-    unsigned total = n + (p->a != NULL) + (p->b != NULL);
+    unsigned total = n + (p->a != NULL) + (p->b != NULL), given = args->n_pos;
+    bool rest = given && jcv_is_rest(args->pos[given - 1]);
+    given -= rest;
+    if (rest && (!p->a || given < n_pos_params))
+        jcv_refuse(c, "a function that takes a known number gets %s",
+                   args->pos[args->n_pos - 1]->text);
     jcv_av **v = jcv_alloc(c, (total + 1) * sizeof *v);
-    for (unsigned i = 0; i < args->n_pos && i < n_pos_params; i++)
+    for (unsigned i = 0; i < given && i < n_pos_params; i++)
         v[i] = args->pos[i];
-    if (args->n_pos > n_pos_params && !p->a)
+    if (given > n_pos_params && !p->a)
         jcv_refuse(c, "too many arguments");
     jcv_av *extra = p->b ? jcv_dict(c) : NULL;
     for (unsigned k = 0; k < args->n_kw; k++) {
@@ -121,136 +126,14 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     }
     unsigned at = n;
     if (p->a) {
-        unsigned m = args->n_pos > n_pos_params ? args->n_pos - n_pos_params : 0;
-        v[at++] = jcv_tuple(c, args->pos + (m ? n_pos_params : 0), m);
+        unsigned m = given > n_pos_params ? given - n_pos_params : 0;
+        jcv_av **more = args->pos + (m || rest ? n_pos_params : 0);
+        v[at++] = rest ? jcv_objects_of(c, more, m + 1, p->a, false) : jcv_tuple(c, more, m);
     }
     if (p->b)
         v[at++] = extra;
     *out_n = total;
     return v;
-}
-
-/* A tuple that is a node of a tree, not several values: something in it is no value of the graph.
- */
-static bool is_node(PyObject *t) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t); i++) {
-        PyObject *o = PyTuple_GET_ITEM(t, i);
-        if (!jpy_tensor_check(o) && !PyLong_Check(o) && !PyFloat_Check(o) && o != Py_None)
-            return true;
-    }
-    return false;
-}
-
-/* An optional value by its parts: whether it is there, what it then is, and else. */
-static bool is_optional(const jcv_av *a) { return a->kind == AV_MAYBE && !a->val && a->n; }
-
-/* Arguments without tuples: each number, tensor or object in them is a parameter of its own, so
- * that a recursion can pass them.  Returns the shape, whose leaves are numbered. */
-static jcv_av *flatten(jcv *c, jcv_av *a, bool real, jcv_av **flat, unsigned *n) {
-    enum { MAX_FLAT = 256 };
-    jcv_av **items;
-    unsigned m;
-    if (real && a->kind == AV_PY && a->src && PyTuple_CheckExact(a->py) && !is_node(a->py) &&
-        jcv_items(c, a, &items, &m))
-        a = jcv_tuple(c, items, m);
-    if (a->kind == AV_MAYBE && a->self) {
-        jcv_av *parts[3] = {jcv_scalar(c, a->val), a->self, jcv_number_or(a)};
-        a = jcv_tuple(c, parts, parts[2] ? 3 : 2);
-        a->kind = AV_MAYBE;
-    }
-    if (a->kind == AV_TUPLE || jcv_is_slice(a) || is_optional(a)) {
-        jcv_av *t = jcv_tuple_like(c, a);
-        t->kind = a->kind;
-        t->text = a->text;
-        for (unsigned i = 0; i < t->n; i++)
-            t->items[i] = flatten(c, a->items[i], real, flat, n);
-        return t;
-    }
-    if (real && a->kind == AV_PY && a->py == Py_None && !a->src)
-        return a; /* what is not given: the calls that give it are of another kind */
-    if (*n == MAX_FLAT)
-        jcv_refuse(c, "a call with very many arguments");
-    jcv_av *leaf = jcv_new(c, AV_ITER);
-    leaf->text = "leaf";
-    leaf->named = a->kind == AV_TENSOR ? (PyObject *)jpy.tensor_type : NULL; /* no number */
-    leaf->n = *n;
-    flat[(*n)++] = a;
-    return leaf;
-}
-
-static const char pairs_text[] = "the pairs of a dict";
-
-static bool gets_pairs(const jcv *c, const jcv_frame *fr) {
-    const jcv_peel *p = c->by_pairs;
-    while (p && p->loop != fr->def)
-        p = p->next;
-    return p;
-}
-
-/* Pairs of a dict that the function makes, whose keys are strings and ints; NULL: another one. */
-static jcv_av *plain_pairs(jcv *c, const jcv_av *d) {
-    jcv_av *t = d->kind == AV_DICT && !d->origin && d->tree ? c->slots.data[d->slot] : NULL;
-    if (!t || t->kind != AV_TUPLE || t->text)
-        return NULL;
-    for (unsigned i = 0; i + 1 < t->n; i += 2) {
-        const jcv_av *k = t->items[i];
-        bool plain = k->kind == AV_PY && (PyUnicode_CheckExact(k->py) || PyLong_CheckExact(k->py));
-        if (!plain || t->items[i + 1]->kind == AV_UNDEF)
-            return NULL;
-    }
-    return t;
-}
-
-void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av *b) {
-    if (a->kind != AV_DICT || gets_pairs(c, fr) || !plain_pairs(c, a) || b->kind != AV_DICT ||
-        !plain_pairs(c, b))
-        return;
-    jcv_peel *p = jn_arena_alloc(&c->keep, sizeof *p);
-    if (!p)
-        jcv_refuse(c, "out of memory");
-    *p = (jcv_peel){fr->def, c->by_pairs};
-    c->by_pairs = p;
-    snprintf(c->reason, sizeof c->reason, "a recursion gets other dicts");
-    jcv_throw_now(c, THROW_RESTART);
-}
-
-/* A dict in a recursion that other calls give another one: what it holds is given, and whoever
- * writes to it has it live. */
-static jcv_av *given_dict(jcv *c, jcv_av *pairs) {
-    jpy_tree *at = c->at;
-    c->at = NULL; /* it is made elsewhere */
-    jcv_av *d = jcv_dict(c), *t = jcv_tuple(c, pairs->items, pairs->n);
-    c->at = at;
-    d->tree = pairs->tree;
-    jcv_put(c, d->slot, t);
-    if (!jn_vec_push(&c->given, d->slot))
-        jcv_refuse(c, "out of memory");
-    return d;
-}
-
-static jcv_av *flatten_all(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
-                           unsigned *n_flat) {
-    jcv_av *shape = jcv_tuple(c, v, n);
-    bool real = jcv_recursive(c, fr);
-    for (unsigned i = 0; i < n; i++) {
-        if (i + 1 < n || !fr->def->c->b) {
-            jcv_av *held = real && gets_pairs(c, fr) ? plain_pairs(c, v[i]) : NULL;
-            jcv_av *t = held ? jcv_tuple(c, held->items, held->n) : NULL;
-            for (unsigned k = 1; t && k < t->n; k += 2)
-                t->items[k] = flatten(c, t->items[k], real, flat, n_flat);
-            if (t) {
-                t->text = pairs_text;
-                t->tree = v[i]->tree;
-            }
-            shape->items[i] = t ? t : flatten(c, v[i], real, flat, n_flat);
-            continue;
-        }
-        jcv_av *pairs = c->slots.data[v[i]->slot], *kw = jcv_tuple(c, pairs->items, pairs->n);
-        for (unsigned k = 1; k < kw->n; k += 2)
-            kw->items[k] = flatten(c, kw->items[k], real, flat, n_flat);
-        shape->items[i] = kw;
-    }
-    return shape;
 }
 
 static void store_params(jcv *c, jcv_frame *fr, jcv_av **v, unsigned n) {
@@ -267,21 +150,7 @@ static void store_params(jcv *c, jcv_frame *fr, jcv_av **v, unsigned n) {
 }
 
 void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat) {
-    unsigned n = fr->shape->n;
-    jcv_av **v = jcv_alloc(c, (n + 1) * sizeof *v);
-    for (unsigned i = 0; i < n; i++) {
-        v[i] = jcv_fill(c, fr->shape->items[i], flat);
-        if (fr->shape->items[i]->text == pairs_text) {
-            v[i]->tree = fr->shape->items[i]->tree;
-            v[i] = given_dict(c, v[i]);
-        }
-    }
-    if (fr->def->c->b) {
-        jcv_av *d = jcv_dict(c);
-        jcv_put(c, d->slot, v[n - 1]);
-        v[n - 1] = d;
-    }
-    store_params(c, fr, v, n);
+    store_params(c, fr, jcv_from_flat(c, fr, flat), fr->shape->n);
 }
 
 /* A call of a generator function: its body runs when items are taken. */
@@ -370,7 +239,7 @@ static jcv_av *enter(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     unsigned n_flat = 0;
     jcv_av **flat = jcv_alloc(c, 256 * sizeof *flat);
     fr->nested = levels_of_all(c, v, n);
-    fr->shape = flatten_all(c, fr, v, n, flat, &n_flat);
+    fr->shape = jcv_flat_arguments(c, fr, v, n, flat, &n_flat);
     jcv_av *r = jcv_call_recursive(c, fr, flat, n_flat);
     if (r)
         return r;
@@ -431,7 +300,20 @@ static jcv_av *construct(jcv *c, jcv_av *f, const jcv_args *args) {
     return made ? made : jcv_call_builtin(c, f, args);
 }
 
+/* Whether a call gives its arguments to parameters of code that is converted. */
+static bool binds(jcv *c, const jcv_av *f) {
+    PyObject *o = f->py;
+    if (f->kind != AV_PY)
+        return f->kind == AV_CLOSURE || (f->kind == AV_METHOD && !f->text);
+    if (PyType_Check(o) && ((PyTypeObject *)o)->tp_new == PyBaseObject_Type.tp_new)
+        o = jcv_lookup_str(c, (PyTypeObject *)o, "__init__");
+    return o && ((PyFunction_Check(o) && !jcv_is_generated(o)) || PyMethod_Check(o) ||
+                 Py_TYPE(o) == jpy.function_type);
+}
+
 jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
+    if (args->n_pos && jcv_is_rest(args->pos[args->n_pos - 1]) && !binds(c, f))
+        jcv_refuse(c, "%s gets %s", jcv_describe(f), args->pos[args->n_pos - 1]->text);
     switch (f->kind) {
     case AV_CLOSURE:
         return call_closure(c, f, args);

@@ -106,8 +106,15 @@ void jcv_returned_types(jcv *c, const jcv_av *t, const jn_type **types, unsigned
 /* What a call gives, of its node's results from *at on. */
 jcv_av *jcv_make_returned(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at);
 
-/* call.c: a recursion that was given a dict is given b: starts again where pairs of both can be
- * given instead. */
-void jcv_other_dicts(jcv *c, const jcv_frame *fr, const jcv_av *a, const jcv_av *b);
+/* flat.c: arguments without containers */
+
+/* The arguments of a call, *n_flat of them, and the shape of its parameters; those again. */
+jcv_av *jcv_flat_arguments(jcv *c, const jcv_frame *fr, jcv_av **v, unsigned n, jcv_av **flat,
+                           unsigned *n_flat);
+jcv_av **jcv_from_flat(jcv *c, const jcv_frame *fr, jcv_av *const *flat);
+/* A recursion that was given a dict or instance is given b: starts again where what both hold can
+ * be given instead. */
+void jcv_other_objects(jcv *c, const jcv_frame *fr, unsigned leaf, const jcv_av *a,
+                       const jcv_av *b);
 
 #endif

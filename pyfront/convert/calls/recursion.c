@@ -450,7 +450,7 @@ jcv_av *jcv_call_recursive(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n) {
     for (unsigned i = 0; in && i < n; i++) {
         if (!in->is_arg[i]) {
             if (!same_argument(in->params[i], args[i])) {
-                jcv_other_dicts(c, fr, in->params[i], args[i]);
+                jcv_other_objects(c, fr, i, in->params[i], args[i]);
                 f->by_value[i] = 1;
                 again = true;
             }

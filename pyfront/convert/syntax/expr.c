@@ -144,7 +144,8 @@ typedef struct chain {
 } chain;
 
 static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a);
-static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n);
+typedef enum star_use { NONE, LAST, ANY } star_use;
+static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n, star_use stars);
 
 static bool constants(const jpy_tree *n) {
     bool all = n->kind == JPY_SET;
@@ -158,7 +159,7 @@ static jcv_av *compared(jcv *c, int op, jpy_tree *n) {
     unsigned m;
     if ((op != JPY_IN && op != JPY_NOT_IN) || !constants(n))
         return jcv_eval(c, n);
-    jcv_av **v = eval_list(c, &n->x, &m);
+    jcv_av **v = eval_list(c, &n->x, &m, NONE);
     return jcv_set(c, v, m);
 }
 
@@ -197,17 +198,34 @@ static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a) {
     return c->slots.data[x.slot];
 }
 
-static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n) {
+/* What a star gives that may have another length by now, and that only the graph knows. */
+static bool is_open(jcv *c, jcv_av *from) {
+    return from->kind == AV_HOST && jcv_host_type(c, from) == &PyList_Type;
+}
+
+/* stars: of some of them only the graph knows how many there are; of arguments, of the last ones.
+ */
+static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n, star_use stars) {
     unsigned n = 0, cap = l->n + 8;
     jcv_av **v = jcv_alloc(c, cap * sizeof *v);
+    jcv_done before = {0};
+    bool open = false;
     for (unsigned i = 0; i < l->n; i++) {
         jcv_av **more;
         unsigned m = 1;
         jcv_av *one = NULL;
         if (l->v[i]->kind == JPY_STARRED) {
-            jcv_av *from = jcv_hinted(c, jcv_eval(c, l->v[i]->a)), *all = jcv_all_assumed(c, from);
-            if (!jcv_items(c, all ? all : from, &more, &m))
+            jcv_av *from = jcv_hinted(c, jcv_eval(c, l->v[i]->a));
+            bool may = (stars == ANY || (stars == LAST && i + 1 == l->n)) && is_open(c, from);
+            jcv_av *all = may ? jcv_later_assumed(c, from) : jcv_all_assumed(c, from);
+            if (!all && may) {
+                one = jcv_rest(c, from);
+                more = &one;
+                before = open ? before : jcv_done_now(c);
+                open = true;
+            } else if (!jcv_items(c, all ? all : from, &more, &m)) {
                 jcv_refuse(c, "unpacking something of unknown length");
+            }
         } else {
             one = jcv_eval(c, l->v[i]);
             more = &one;
@@ -222,8 +240,21 @@ static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n) {
             memcpy(v + n, more, m * sizeof *v);
         n += m;
     }
+    if (open && jcv_done_changes(c, &before)) /* its items are taken now */
+        jcv_refuse(c, "unpacking a list of unknown length before something with effects");
     *out_n = n;
     return v;
+}
+
+/* A list or tuple display, which may have items behind stars. */
+static jcv_av *display(jcv *c, jpy_tree *n, bool list) {
+    unsigned m;
+    jcv_av **v = eval_list(c, &n->x, &m, ANY);
+    c->at = n;
+    for (unsigned i = 0; i < m; i++)
+        if (jcv_is_rest(v[i]))
+            return jcv_objects_of(c, v, m, n, list);
+    return list ? jcv_list(c, v, m) : jcv_tuple(c, v, m);
 }
 
 void jcv_closure_defaults(jcv *c, jcv_av *a, jpy_tree *params) {
@@ -298,7 +329,9 @@ static jcv_av *dict_display(jcv *c, jpy_tree *n) {
 static jcv_av *call(jcv *c, jpy_tree *n) {
     jcv_av *f = jcv_eval(c, n->a);
     jcv_args args = {0};
-    args.pos = eval_list(c, &n->x, &args.n_pos);
+    args.pos = eval_list(c, &n->x, &args.n_pos, LAST);
+    bool open = n->y.n && args.n_pos && jcv_is_rest(args.pos[args.n_pos - 1]);
+    jcv_done before = open ? jcv_done_now(c) : (jcv_done){0};
     args.names = jcv_alloc(c, (n->y.n + 64) * sizeof *args.names);
     args.kw = jcv_alloc(c, (n->y.n + 64) * sizeof *args.kw);
     for (unsigned i = 0; i < n->y.n; i++) {
@@ -325,6 +358,8 @@ static jcv_av *call(jcv *c, jpy_tree *n) {
             args.kw[args.n_kw++] = pairs[k]->items[1];
         }
     }
+    if (open && jcv_done_changes(c, &before))
+        jcv_refuse(c, "unpacking a list of unknown length before something with effects");
     c->at = n;
     return jcv_call(c, f, &args);
 }
@@ -393,17 +428,11 @@ static jcv_av *eval_any(jcv *c, jpy_tree *n) {
         }
         return jcv_take(c, PySlice_New(v[0], v[1], v[2]));
     }
-    case JPY_TUPLE: {
-        jcv_av **v = eval_list(c, &n->x, &m);
-        return jcv_tuple(c, v, m);
-    }
-    case JPY_LIST: {
-        jcv_av **v = eval_list(c, &n->x, &m);
-        c->at = n;
-        return jcv_list(c, v, m);
-    }
+    case JPY_TUPLE:
+    case JPY_LIST:
+        return display(c, n, n->kind == JPY_LIST);
     case JPY_SET: {
-        jcv_av **v = eval_list(c, &n->x, &m);
+        jcv_av **v = eval_list(c, &n->x, &m, NONE);
         return jcv_new_set(c, v, m, !constants(n)); /* else it is updated with a frozenset */
     }
     case JPY_DICT:
