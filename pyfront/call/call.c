@@ -287,7 +287,7 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         if (*discarded) {
             f->fallbacks++;
             if (got == -1 && here) {
-                jpy_hints_discarded(f, e);
+                jpy_hints_discarded(f, e, call);
                 drop_entry(f, i);
                 jpy_stored_forget(f, e); /* last: what it runs may change the entries */
             }

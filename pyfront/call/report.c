@@ -145,9 +145,10 @@ static PyObject *assumption(const jpy_src *s) {
         return PyUnicode_FromFormat("has length %lld", (long long)s->number);
     if (s->checks & JPY_CHECK_TYPE && s->type && !(s->checks & JPY_CHECK_IDENT))
         return PyUnicode_FromFormat("is a %s", s->type->type->tp_name);
-    return PyUnicode_FromString(s->checks & JPY_CHECK_IDENT   ? "is the same object"
-                                : s->checks & JPY_CHECK_CODE  ? "has the same code"
-                                : s->checks & JPY_CHECK_SOME  ? "has items"
+    return PyUnicode_FromString(s->checks & JPY_CHECK_IDENT  ? "is the same object"
+                                : s->checks & JPY_CHECK_CODE ? "has the same code"
+                                : s->checks & JPY_CHECK_SOME
+                                    ? s->number > 1 ? "has several items" : "has items"
                                 : s->checks & JPY_CHECK_SAME  ? "is an object met before"
                                 : s->checks & JPY_CHECK_KEYS  ? "has the same keys"
                                 : s->checks & JPY_CHECK_INT   ? "is an int"

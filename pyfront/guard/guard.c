@@ -308,9 +308,9 @@ static bool length_holds(const jpy_src *s, PyObject *v) {
     return PyDict_Check(v) && PyDict_GET_SIZE(v) == s->number;
 }
 
-static bool has_items(PyObject *v) {
-    return PyDict_Check(v) ? PyDict_GET_SIZE(v) > 0
-                           : (PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) > 0;
+static bool has_items(const jpy_src *s, PyObject *v) {
+    return PyDict_Check(v) ? PyDict_GET_SIZE(v) >= s->number
+                           : (PyList_Check(v) || PyTuple_Check(v)) && Py_SIZE(v) >= s->number;
 }
 
 static bool keys_hold(PyObject *keys, PyObject *dict) {
@@ -354,7 +354,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return false;
     if ((c & JPY_CHECK_LEN) && !length_holds(s, v))
         return false;
-    if ((c & JPY_CHECK_SOME) && !has_items(v))
+    if ((c & JPY_CHECK_SOME) && !has_items(s, v))
         return false;
     if ((c & JPY_CHECK_CODE) && (!PyFunction_Check(v) || PyFunction_GET_CODE(v) != s->want2 ||
                                  PyFunction_GET_GLOBALS(v) != s->want))

@@ -43,7 +43,7 @@ enum {                        /* checks, any number per source */
        JPY_CHECK_INT = 512,   /* an exact int of 64 bits */
        JPY_CHECK_FLOAT = 1024,
        JPY_CHECK_VERSION = 2048, /* `type` is as it was */
-       JPY_CHECK_SOME = 4096,    /* a list, tuple or dict that has items */
+       JPY_CHECK_SOME = 4096,    /* a list, tuple or dict that has at least `number` items */
        JPY_CHECK_BOOL = 8192
 };
 

@@ -97,7 +97,7 @@ static int put_checks(const jpy_src *s, PyObject *dict) {
     if (rc == 0 && c & JPY_CHECK_LEN)
         rc = put(dict, "length", PyLong_FromLongLong(s->number));
     if (rc == 0 && c & JPY_CHECK_SOME)
-        rc = put(dict, "some", Py_NewRef(Py_True));
+        rc = put(dict, "some", PyLong_FromLongLong(s->number));
     if (rc == 0 && c & JPY_CHECK_KEYS)
         rc = put(dict, "keys", PySequence_List(s->want2));
     if (rc == 0 && c & JPY_CHECK_ABSENT)

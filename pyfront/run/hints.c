@@ -15,6 +15,7 @@
 
 #include "pyfront/base/names.h"
 #include "pyfront/entry/entry.h"
+#include "pyfront/guard/guard.h"
 
 enum {
     LENGTHS_UNROLLED = 3,
@@ -203,7 +204,36 @@ void jpy_hints_number_is(jpy_function *f, PyObject *path, bool assumed) {
         PyErr_Clear();
 }
 
-void jpy_hints_discarded(jpy_function *f, const jpy_entry *e) {
+/* The key of whether a list with one item stays apart; a new reference. */
+static PyObject *one_apart(const jpy_src *s) {
+    PyObject *path = jpy_src_length(s), *key = path ? PyUnicode_FromFormat("one, %U", path) : NULL;
+    Py_XDECREF(path);
+    return key;
+}
+
+bool jpy_hint_one_apart(const jpy_function *f, const jpy_src *s) {
+    PyObject *key = one_apart(s), *had = key ? PyDict_GetItem(f->hints, key) : NULL;
+    Py_XDECREF(key);
+    return had != NULL;
+}
+
+/* Whether lists with one item, which the graph took as any others, stay apart from now on. */
+static bool learn_ones(jpy_function *f, const jpy_entry *e, const jpy_call *call) {
+    bool any = false;
+    for (size_t i = 0; i < e->guards.srcs.n; i++) {
+        const jpy_src *s = e->guards.srcs.data[i];
+        PyObject *v = (s->checks & JPY_CHECK_SOME) && s->number == 1 ? jpy_src_now(s, call) : NULL;
+        PyObject *key = v && PyObject_Size(v) == 1 ? one_apart(s) : NULL;
+        any = (key && PyDict_SetItem(f->hints, key, Py_None) == 0) || any;
+        Py_XDECREF(key);
+    }
+    PyErr_Clear();
+    return any;
+}
+
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e, const jpy_call *call) {
+    if (strstr(janus_last_error()->message, JPY_SIZE_WAS) && learn_ones(f, e, call))
+        return;
     if (e->any_dims && ++f->loose_dims >= TOO_LOOSE)
         jpy_hints_pin(f);
     if (e->any_length && e->runs < FEW_RUNS && ++f->loose >= TOO_LOOSE) {

@@ -44,7 +44,12 @@ bool jpy_hint_usual(const jpy_function *f, const char *why);
 bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than);
 
 /* An entry's run was discarded. */
-void jpy_hints_discarded(jpy_function *f, const jpy_entry *e);
+void jpy_hints_discarded(jpy_function *f, const jpy_entry *e, const jpy_call *call);
+/* Whether a list with one item stays apart from longer ones: what is made of its length is a size
+ * of tensors, and graphs of all sizes are for none of 0 and 1. */
+bool jpy_hint_one_apart(const jpy_function *f, const jpy_src *s);
+/* What such a graph says of another size. */
+#define JPY_SIZE_WAS "a size is as it was"
 
 /* After a miss: what differs is not assumed in the next conversion (hints.c).  false: e is for
  * calls in another mode, or with other arguments by name, and says nothing of this one. */

@@ -193,7 +193,7 @@ jcv_av *jcv_size(jcv *c, jcv_val *t, int axis) {
 
 void jcv_must_be(jcv *c, jcv_val *v, jcv_val *other) {
     jcv_val *in[2] = {v, other};
-    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a size is as it was");
+    jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], JPY_SIZE_WAS);
 }
 
 void jcv_at_least(jcv *c, jcv_val *v, jcv_val *least) {

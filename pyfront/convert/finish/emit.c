@@ -282,7 +282,7 @@ end:
 static janus_status assert_size(jcv_ctx *x, jn_value v, int axis, int64_t size, jn_loc loc) {
     bool varies = jcv_dim_varies(jcv_current, size);
     janus_size_attrs at = {sizeof at, axis};
-    janus_assert_attrs attrs = {sizeof attrs, -1, "a size is as it was"};
+    janus_assert_attrs attrs = {sizeof attrs, -1, JPY_SIZE_WAS};
     jn_value in[2], holds;
     JN_TRY(jn_build(x->sub, JN_OP(size), &v, 1, &at, NULL, loc, &in[0], 1));
     JN_TRY(jn_build_scalar(x->sub, JANUS_KIND_INT, (janus_scalar){.i = varies ? 2 : size}, loc,

@@ -256,8 +256,11 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
                     ? PyDict_GET_SIZE(o) > 0
                     : (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o);
     bool any_length = !fixed && some && jpy_hint_length(c->f, src, PyList_CheckExact(o));
+    bool one_apart = any_length && jpy_hint_one_apart(c->f, src);
+    any_length = any_length && !(one_apart && PyObject_Size(o) == 1);
     if (any_length) { /* none stays apart */
         src->checks |= JPY_CHECK_SOME;
+        src->number = one_apart ? 2 : 1;
         c->entry->any_length = true;
     }
     if (any_length || ((PyList_CheckExact(o) || jpy_has_pairs(o)) && jcv_live_object(c, o))) {
