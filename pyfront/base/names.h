@@ -19,6 +19,7 @@
     X(getattribute, "__getattribute__")                                                            \
     X(grad, "grad")                                                                                \
     X(instancecheck, "__instancecheck__")                                                          \
+    X(subclasshook, "__subclasshook__")                                                            \
     X(item, "item")                                                                                \
     X(length_of, "length of ")                                                                     \
     X(name, "__name__")                                                                            \

@@ -403,8 +403,9 @@ PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name);
 void jcv_guard_type(jcv *c, PyTypeObject *t);
 /* abc.ABCMeta, borrowed, or NULL. */
 PyObject *jcv_abc_meta(void);
-/* What an abstract class has answered of a type once and says again without asking anybody: 1, 0
- * until a class is registered with any, which is guarded, or -1: it would ask. */
+/* What an abstract class has answered of a type once and says again without asking anybody, or says
+ * of one that was registered: 1, 0 until a class is registered with any, which is guarded, or -1:
+ * it would ask. */
 int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of);
 
 /* variables.c: variables of a function */

@@ -2,6 +2,8 @@
 /* What a type has under a name, with a guard that it goes on to have it. */
 #include "pyfront/convert/heap/heap.h"
 
+#include "pyfront/base/names.h"
+
 void jcv_guard_type(jcv *c, PyTypeObject *t) {
     if (t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
         return;
@@ -55,6 +57,20 @@ static bool has_class(PyObject *refs, PyTypeObject *t) {
     return has;
 }
 
+/* Whether its hook leaves the question to whoever was registered: it is asked each time, so what it
+ * does is part of the graph. */
+static bool hook_declines(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
+    PyObject *hook = jcv_lookup(c, abstract, jpy_names.subclasshook);
+    if (hook == _PyType_Lookup(&PyBaseObject_Type, jpy_names.subclasshook))
+        return true;
+    if (!hook || Py_TYPE(hook) != &PyClassMethod_Type)
+        return false;
+    jcv_av *function = jcv_constant(c, jcv_own(c, PyObject_GetAttrString(hook, "__func__")));
+    jcv_av *in[2] = {jcv_py(c, (PyObject *)abstract, NULL), jcv_py(c, (PyObject *)of, NULL)};
+    jcv_av *r = jcv_call(c, function, &(jcv_args){.pos = in, .n_pos = 2});
+    return r->kind == AV_PY && r->py == Py_NotImplemented;
+}
+
 int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
     if ((PyObject *)Py_TYPE(abstract) != jcv_abc_meta())
         return -1;
@@ -62,8 +78,10 @@ int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
     PyObject *has = PyObject_CallMethod(m, "_get_dump", "O", abstract);
     PyObject *token = jpy_abc_token();
     int is = -1;
+    bool registered = false;
     if (has && token && PyTuple_GET_SIZE(has) == 4) {
         int valid = PyObject_RichCompareBool(PyTuple_GET_ITEM(has, 3), token, Py_EQ);
+        registered = has_class(PyTuple_GET_ITEM(has, 0), of);
         if (has_class(PyTuple_GET_ITEM(has, 1), of))
             is = 1;
         else if (valid == 1 && has_class(PyTuple_GET_ITEM(has, 2), of))
@@ -72,8 +90,10 @@ int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
     PyErr_Clear();
     if (is == 0)
         c->guards->abc_token = jpy_guards_own(c->guards, token);
-    c->entry->of_process = c->entry->of_process || is >= 0;
     Py_XDECREF(has);
     Py_XDECREF(token);
+    if (is < 0 && registered && hook_declines(c, abstract, of))
+        is = 1; /* such an answer is not kept: the hook may say otherwise */
+    c->entry->of_process = c->entry->of_process || is >= 0;
     return is;
 }
