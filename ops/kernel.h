@@ -52,6 +52,7 @@ typedef struct jn_pack {
     const void *b; /* where it lies, and how */
     int64_t n, k, b_row, b_col;
     void *panels; /* NULL: met once */
+    bool lent;    /* they are another's */
 } jn_pack;
 enum { JN_MOST_PACKS = 8 };
 typedef struct jn_packs {
@@ -63,6 +64,8 @@ typedef struct jn_packs {
 } jn_packs;
 /* Of the same matrix; NULL: there is none. */
 jn_pack *jn_packs_like(jn_packs *packs, const jn_pack *pack);
+/* `to` may read the panels that `from` has, as long as that is there. */
+void jn_packs_lend(const jn_packs *from, jn_packs *to);
 void jn_packs_free(jn_packs *packs);
 
 typedef struct jn_kargs {

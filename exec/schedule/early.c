@@ -22,6 +22,7 @@
 #include "exec/schedule/early.h"
 
 #include "exec/schedule/acc.h"
+#include "exec/schedule/group.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
 #include "graph/base/status.h"
@@ -215,6 +216,7 @@ static janus_status start(jn_run *r, uint32_t n) {
     s->early = e;
     s->early_at = 0;
     publish(r, e);
+    jn_tile_lend(r, e->threads);
     jn_par_start(e->threads - 1, work, e);
     return JANUS_OK;
 }

@@ -39,7 +39,7 @@ static void leave_panels(jn_run *r) {
         for (uint32_t k = 0; p && r->args && k < p->n; k++)
             for (uint32_t a = 0; a < r->sub->params.n; a++)
                 if (r->sub->params.data[a].type->kind == JANUS_KIND_TENSOR && r->args[a].t &&
-                    r->args[a].t->dense && r->args[a].t->data == p->pack[k].b) {
+                    r->args[a].t->dense && r->args[a].t->data == p->pack[k].b && !p->pack[k].lent) {
                     jn_panels_leave(&r->entry->panels, a, &p->pack[k]);
                     break;
                 }

@@ -30,6 +30,9 @@ enum {
     WIDE_TILE_BYTES = 128 << 20, /* where every tile reads a weight that no cache holds */
     TILE_ROWS = 32,              /* at least: products of fewer rows are slow */
     RANGE_COST = 1 << 16,        /* elements of work that pay for waking another thread */
+    READ_ROWS = 12,              /* multiplied in the time that reading their factor takes */
+    READ_NUMBERS = 1 << 16,      /* of a factor; a smaller one is soon read */
+    SPLIT_COLS = 384,            /* of a product that threads share (ops/cpu/products/matmul.c) */
     MODELS_COST = 1 << 13        /* of models in a list of calls (exec/kernels/pace.h) */
 };
 
@@ -247,6 +250,28 @@ static bool is_of_models(const jn_group *g) {
     return any;
 }
 
+/* Whether its rows multiply by matrices in less time than reading them takes.  Each of several
+ * ranges would read all of them: the products are split by columns instead, so that a thread reads
+ * a part. */
+static bool is_of_reading(const jn_group *g) {
+    const jn_segment *seg = g->inst->seg;
+    bool any = false;
+    for (uint32_t i = 0; i < seg->n_nodes; i++) {
+        const jn_segnode *n = &seg->nodes[i];
+        if (!(n->op->flags & JN_OP_PRODUCT) || n->n_in < 2 || n->in[1].kind != JN_SRC_INPUT ||
+            g->layout[n->in[1].index] != JN_ROWS_SHARED)
+            continue;
+        const jn_shape *b = g->inst->in[n->in[1].index], *c = g->inst->values[n->value[0]].shape;
+        int64_t cols = c->rank ? c->dims[c->rank - 1] : 1;
+        if (b->numel < READ_NUMBERS)
+            continue;
+        if (cols < SPLIT_COLS || c->numel / cols * g->n >= (int64_t)READ_ROWS * g->ranges)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* How many ranges and rows per tile: from the group alone. */
 static uint32_t plan_ranges(jn_group *g) {
     uint64_t cost = (uint64_t)g->inst->row_cost * g->n;
@@ -263,6 +288,8 @@ static uint32_t plan_ranges(jn_group *g) {
             g->ranges = JN_MAX_RANGES;
         if (g->ranges > g->n)
             g->ranges = g->n;
+        if (g->ranges > 1 && !g->in_turn && is_of_reading(g))
+            g->ranges = 1;
     }
     uint32_t rows = (g->n + g->ranges - 1) / g->ranges;
     size_t fit = (g->inst->wide ? WIDE_TILE_BYTES : TILE_BYTES) / (g->inst->row_bytes + 1);

@@ -72,5 +72,7 @@ static inline jn_replay *jn_tile_list(const jn_group *g) {
 /* Runs the rows task[0..n-1] of a group; *kernels += kernels called. */
 janus_status jn_tile_run(jn_group *g, jn_variant *v, jn_task **task, uint32_t n, uint32_t range,
                          uint64_t *kernels);
+/* What the first of so many parts has packed is read by the others, none of which runs yet. */
+void jn_tile_lend(jn_run *r, uint32_t parts);
 
 #endif

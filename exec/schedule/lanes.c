@@ -23,6 +23,7 @@
 #include <stdlib.h>
 
 #include "exec/schedule/early.h"
+#include "exec/schedule/group.h"
 #include "exec/schedule/schedule.h"
 #include "exec/store/store.h"
 #include "graph/base/status.h"
@@ -258,6 +259,7 @@ static janus_status run_phase(jn_run *r, const dealing *d, uint32_t phase) {
         j->lane[0].lane.polls = true;
         st = jn_early_go_on(r, j->lane, d->lanes);
     } else {
+        jn_tile_lend(r, d->lanes);
         jn_parallel_for(d->lanes, 1, run_lanes, j);
     }
     for (uint32_t k = 0; k < d->lanes; k++) {

@@ -270,6 +270,24 @@ static void add_rows(tile *w, const jn_vnode *vn, jn_table *table, const jn_karg
     *in = index;
 }
 
+static jn_packs *packs_of(jn_run *r, uint32_t part) {
+    jn_packs **of = &r->of_schedule.packs[part];
+    if (!*of && (*of = jn_calloc(1, sizeof **of))) {
+        (*of)->at_once = r->set->recurs;
+        (*of)->before = jn_panels_kept(r->entry->panels);
+    }
+    return *of;
+}
+
+void jn_tile_lend(jn_run *r, uint32_t parts) {
+    const jn_packs *first = r->of_schedule.packs[0];
+    for (uint32_t k = 1; first && first->bytes && k < parts; k++) {
+        jn_packs *to = packs_of(r, k); /* without, it packs for itself */
+        if (to)
+            jn_packs_lend(first, to);
+    }
+}
+
 /* Weights that the run was given stay as they are till its commit: what its products pack of them
  * is kept, and for later runs, if they stay longer (exec/kernels/panels.h).  A list of calls that
  * is run again finds others, and runs without an entry (those of deferred ops) go on while their
@@ -283,12 +301,7 @@ static jn_packs *packs(const tile *w, const jn_vnode *vn) {
     const jn_tval *v = w->task[0]->in[b->index];
     if (v->task || !v->dense || v->shape->dtype != JANUS_F32)
         return NULL;
-    jn_packs **of = &r->of_schedule.packs[w->part];
-    if (!*of && (*of = jn_calloc(1, sizeof **of))) {
-        (*of)->at_once = r->set->recurs;
-        (*of)->before = jn_panels_kept(r->entry->panels);
-    }
-    return *of;
+    return packs_of(r, w->part);
 }
 
 /* The variant is read by all ranges at once: data pointers go into copies of its views. */

@@ -15,7 +15,7 @@ void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par);
 bool jn_gemm_is_own(const jn_gemm_args *g);
 
 /* ops/cpu/products/packs.c: the panels of B, where they are there or pay now; NULL: without. */
-const void *jn_packs_find(jn_packs *packs, const jn_gemm_args *g);
+const void *jn_packs_find(jn_packs *packs, const jn_gemm_args *g, const jn_par *par);
 
 /* ops/cpu/products/onednn.c.  On this thread alone, whatever OpenMP was told. False: not done. */
 bool jn_onednn_sgemm(const jn_gemm_args *g);

@@ -13,6 +13,7 @@
 #include "exec/store/par.h"
 #include "ops/attrs.h"
 #include "ops/cpu/ew.h"
+#include "ops/cpu/gemm.h"
 #include "ops/cpu/isa.h"
 #include "ops/rules.h"
 #include "tests/unit/check.h"
@@ -221,6 +222,37 @@ static void kept_panels_are_right(void) {
         }
 }
 
+/* What one has packed another reads, and leaves to it; what it has itself stays. */
+static void lent_panels_are_the_owners(void) {
+    static const int64_t shapes[2][3] = {{9, 1024, 128}, {9, 64, 128}};
+    if (!jn_isa_use(sets[2])) /* others do not pack */
+        return;
+    jn_packs *first = calloc(1, sizeof *first), *other = calloc(1, sizeof *other);
+    matrix b[2];
+    first->at_once = other->at_once = true;
+    for (int i = 0; i < 2; i++) {
+        make(&b[i], JANUS_F32, 1, shapes[i][1], shapes[i][2], false, 0);
+        jn_gemm_args g = {.m = shapes[i][0],
+                          .n = shapes[i][1],
+                          .k = shapes[i][2],
+                          .a_col = 1,
+                          .b = b[i].data,
+                          .b_row = 1,
+                          .b_col = shapes[i][2]};
+        const void *own = i ? jn_packs_find(other, &g, jn_par_pool()) : NULL;
+        const void *panels = jn_packs_find(first, &g, jn_par_pool());
+        jn_packs_lend(first, other);
+        size_t bytes = other->bytes;
+        CU_ASSERT(panels && panels != own);
+        CU_ASSERT(jn_packs_find(other, &g, jn_par_pool()) == (i ? own : panels));
+        CU_ASSERT_EQUAL(other->bytes, bytes);
+        CU_ASSERT_EQUAL(other->n, (uint32_t)i + 1);
+    }
+    free(b[0].data), free(b[1].data);
+    jn_packs_free(other);
+    jn_packs_free(first);
+}
+
 static void batches_are_right(void) {
     for (int bits = 0; bits < 16; bits++)
         for (int dtype = JANUS_F32; dtype <= JANUS_F64; dtype++)
@@ -387,6 +419,7 @@ static void turned_weights_change_no_bit(void) {
 JN_TEST_MAIN("cpu_matmul", {"products are right", products_are_right},
              {"few rows by a large matrix are right", few_rows_by_a_large_matrix_are_right},
              {"kept panels are right", kept_panels_are_right},
+             {"lent panels are the owner's", lent_panels_are_the_owners},
              {"a bias changes no bit", a_bias_changes_no_bit},
              {"batches are right", batches_are_right},
              {"large products do not depend on threads", large_products_do_not_depend_on_threads},

@@ -22,6 +22,7 @@ enum {
     PIECE_WORK = 1 << 20,
     PIECE_ROWS = 24, /* pieces are multiples of these, whole tiles of every kernel */
     PIECE_COLS = 192,
+    PANEL_ROWS = 12,
     MOST_PIECES = 16
 };
 
@@ -259,7 +260,9 @@ void jn_gemm(int dtype, const jn_gemm_args *g, const jn_par *par) {
 }
 
 static void product(int dtype, const jn_gemm_args *g, const jn_par *par) {
-    if (g->m * g->n * g->k < 2 * PIECE_WORK) { /* sizes of tensors in memory: no overflow */
+    /* reading panels takes as long as multiplying so many rows by them */
+    int64_t m = g->m + (g->panels ? PANEL_ROWS : 0);
+    if (m * g->n * g->k < 2 * PIECE_WORK) { /* sizes of tensors in memory: no overflow */
         gemm_here(dtype, g);
         return;
     }
@@ -272,7 +275,7 @@ static void product(int dtype, const jn_gemm_args *g, const jn_par *par) {
         s.rows = piece(g->m, g->n * g->k, PIECE_ROWS);
         pieces = (g->m + s.rows - 1) / s.rows;
     } else {
-        s.cols = piece(g->n, g->m * g->k, PIECE_COLS);
+        s.cols = piece(g->n, m * g->k, PIECE_COLS);
         pieces = (g->n + s.cols - 1) / s.cols;
     }
     par->run(par, pieces, 1, gemm_pieces, &s);
@@ -386,7 +389,7 @@ static void matmul_float(const jn_kargs *k, int dtype) {
     }
     if (batch == 0) {
         if (k->packs && dtype == JANUS_F32)
-            g.panels = jn_packs_find(k->packs, &g);
+            g.panels = jn_packs_find(k->packs, &g, k->par);
         jn_gemm(dtype, &g, k->par);
         return;
     }
@@ -408,7 +411,7 @@ static void matmul_float(const jn_kargs *k, int dtype) {
             g.a_row = g.k;
             g.a_col = 1;
             if (k->packs && dtype == JANUS_F32 && rb == 2)
-                g.panels = jn_packs_find(k->packs, &g);
+                g.panels = jn_packs_find(k->packs, &g, k->par);
             jn_gemm(dtype, &g, k->par);
             jn_free_aligned(copy);
             return;
@@ -467,7 +470,7 @@ static void linear_float(const jn_kargs *k, int dtype) {
         return;
     }
     if (k->packs && dtype == JANUS_F32)
-        g.panels = jn_packs_find(k->packs, &g);
+        g.panels = jn_packs_find(k->packs, &g, k->par);
     if (bias && k->accumulate)
         add_bias(k, dtype, rows, out);
     else if (bias)

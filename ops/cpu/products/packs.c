@@ -22,7 +22,8 @@ enum {
     MOST_ROWS = 160, /* oneDNN's packing is lost in more */
     LEAST_NUMBERS = 1 << 13,
     MOST_NUMBERS = 1 << 17, /* of a matrix: larger ones leave no room in a core's cache */
-    MOST_BYTES = 4 << 20    /* of all panels */
+    MOST_BYTES = 4 << 20,   /* of all panels */
+    PIECE_NUMBERS = 1 << 15 /* that a thread packs */
 };
 
 static bool pays(const jn_gemm_args *g) {
@@ -48,10 +49,25 @@ jn_pack *jn_packs_like(jn_packs *p, const jn_pack *pack) {
     return at < 0 ? NULL : &p->pack[at];
 }
 
-const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g) {
+typedef struct packing {
+    const jn_gemm_args *g;
+    float *panels;
+} packing;
+
+/* Panels from number `begin` on. */
+static void pack_panels(void *arg, int64_t begin, int64_t end) {
+    const packing *p = arg;
+    int64_t at = begin * jn_isa.panel, stop = end * jn_isa.panel;
+    jn_gemm_args g = *p->g;
+    g.n = (stop < g.n ? stop : g.n) - at;
+    g.b = (const float *)g.b + at * g.b_col;
+    jn_isa.gemm_pack(&g, p->panels + at * g.k);
+}
+
+const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g, const jn_par *par) {
     if (!pays(g))
         return NULL;
-    jn_pack met = {g->b, g->n, g->k, g->b_row, g->b_col, NULL}, *at = jn_packs_like(p, &met);
+    jn_pack met = {g->b, g->n, g->k, g->b_row, g->b_col, NULL, false}, *at = jn_packs_like(p, &met);
     if (!at) {
         if (p->n == JN_MOST_PACKS)
             return NULL;
@@ -65,21 +81,34 @@ const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g) {
     int64_t before = p->before ? find(p->before, &met) : -1;
     if (before >= 0 && p->before->pack[before].panels)
         return p->before->pack[before].panels;
-    int64_t columns = (g->n + jn_isa.panel - 1) / jn_isa.panel * jn_isa.panel;
-    size_t bytes = (size_t)(columns * g->k) * sizeof(float);
+    int64_t panels = (g->n + jn_isa.panel - 1) / jn_isa.panel;
+    size_t bytes = (size_t)(panels * jn_isa.panel * g->k) * sizeof(float);
     if (bytes > MOST_BYTES - p->bytes)
         return NULL;
     at->panels = jn_alloc_aligned(bytes); /* without them it is slower */
     if (at->panels) {
         p->bytes += bytes;
-        jn_isa.gemm_pack(g, at->panels);
+        par->run(par, panels, 1 + PIECE_NUMBERS / (jn_isa.panel * g->k), pack_panels,
+                 &(packing){g, at->panels});
     }
     return at->panels;
 }
 
+void jn_packs_lend(const jn_packs *from, jn_packs *to) {
+    for (uint32_t i = 0; i < from->n; i++) {
+        jn_pack *at = jn_packs_like(to, &from->pack[i]);
+        if (!from->pack[i].panels || (at && at->panels) || (!at && to->n == JN_MOST_PACKS))
+            continue;
+        at = at ? at : &to->pack[to->n++];
+        *at = from->pack[i];
+        at->lent = true;
+    }
+}
+
 void jn_packs_free(jn_packs *p) {
     for (uint32_t i = 0; p && i < p->n; i++)
-        jn_free_aligned(p->pack[i].panels);
+        if (!p->pack[i].lent)
+            jn_free_aligned(p->pack[i].panels);
     jn_free(p);
 }
 
