@@ -247,7 +247,8 @@ janus_status jn_cut_make(jn_arena *a, const jn_subgraph *g, bool saved, jn_cut *
         bool row_step = is_row_step(g, n);
         if (jn_is_tensor_node(n)) {
             bool acc = is_acc_add(n);
-            if (uses[i] == 0 && !acc && n->op->role == JN_ROLE_COMPUTE)
+            if (uses[i] == 0 && !acc && n->op->role == JN_ROLE_COMPUTE &&
+                !(n->op->flags & JN_OP_MAY_RAISE))
                 continue;
         }
         view[i] = goes_along(g, i, uses, user);

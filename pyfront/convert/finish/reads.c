@@ -77,9 +77,8 @@ static void visit(sweep *s, const jcv_node *n) {
 
 /* Whether CPython may raise where it reads. */
 static bool may_raise(const jcv_node *n) {
-    const jcv_node *at = n->n_in > 1 && n->in[1] ? n->in[1]->node : NULL;
-    return n->kind == JCV_OP && (n->op == JN_OP(host_attr) || n->op == JN_OP(host_key) ||
-                                 (n->op == JN_OP(host_item) && at && at->kind == JCV_SCALAR_CONST));
+    return n->op == JN_OP(host_attr) || n->op == JN_OP(host_key) ||
+           (n->op == JN_OP(host_item) && n->asked);
 }
 
 static void keep(jcv *c, jcv_node *n) {

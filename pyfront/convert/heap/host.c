@@ -514,6 +514,7 @@ jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     jcv_val *in[2] = {o->val, index};
     jcv_val *v = &jcv_op(c, JN_OP(host_item), in, 2, NULL)->out[0];
     v->root = is_written(c, o); /* its samples at this place say little */
+    v->node->asked = known; /* who asks for one that the graph knows sees to it that it is there */
     jcv_av *a = of_samples(c, v, got);
     return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
 }
