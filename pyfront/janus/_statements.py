@@ -166,7 +166,7 @@ class Names(ast.NodeVisitor):
         head()
         inside = set(self.surely) if isinstance(node, ast.While) else before
         self.block(node.body)
-        self.surely = inside
+        self.surely = set(inside)  # `break` goes past the `else`
         self.block(node.orelse)
         self.surely = inside
 

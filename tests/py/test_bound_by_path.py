@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A variable that a `try` or `with` statement binds on some of its paths holds behind it what CPython's holds, or nothing, whatever part of the
+"""A variable that a `try` or `with` statement, or the `else` of a loop, binds on some of its paths holds behind it what CPython's holds, or nothing, whatever part of the
 statement is a region, or runs as a function of its own while one is learnt."""
 import itertools
 
@@ -38,6 +38,16 @@ GUARDS = {
     "no gradient": "with janus.no_grad():\n    x = x * 2\n    c = x + 1",
     "in a round": "for i in range(2):\n    try:\n        {r}\n        c = x * 2\n    except Exception:\n        continue\n    d = c + i",
 }
+LOOPS = {
+    "else": "for i in range(2):\n    {r}\n    if S.n % 2: break\nelse:\n    c = x * 2",
+    "loop in else": "for i in range(S.n % 2):\n    {r}\nelse:\n    for c, d in [(x * 2, x + 1)][:S.n % 3]:\n        x = x + c",
+    "while": "i = 0\nwhile i < 2:\n    i += 1\n    {r}\n    if S.n % 2: break\nelse:\n    c = x + 2",
+    "arm in else": "for i in range(2):\n    x = x * 0.5\n    if S.n % 3 == 1: break\nelse:\n    if S.n % 2:\n        c = x + 2\n    {r}",
+}
+AGAIN = {
+    "loop": "for c in S.l[:S.n % 2]:\n    x = x + c\n    x = x * 2", "pairs": "for c, d in zip(S.l[:S.n % 2], [x, x]):\n    x = x + c\n    x = x * 2", "arm": "if S.n % 2:\n    c = x * 2 + 1\n    x = x + c",
+    "set": "x = x * 2 + 1\nc = x * 3", "not": "x = x + 1",
+}
 BEFORE = {"bound": "c = 0\nknown = True", "on a path": "known = S.n % 2 == 0\nif known:\n    c = x * 3", "not": "known = False"}
 PLACES = {"plain": "{g}", "arm": "if S.n % 3 == 1:\n    {g}\nelse:\n    {b}", "loop": "for k in range(1 + S.n % 2):\n    {g}\n    {b}", "behind": "{b}\n{g}",
           "before": "{g}\n{b}"}
@@ -57,6 +67,15 @@ def programs():
         inner = place.format(g=indented(guard.replace("{r}", r)) if p in ("arm", "loop") else guard.replace("{r}", r), b=indented(b) if p in ("arm", "loop") else b)
         body = "\n".join(("d = 2.0", BEFORE[before], inner, TAIL))
         yield (g, r, before, p, barrier), HEAD + "def f(x):\n    " + indented(body) + "\n"
+
+
+def loops():
+    for (g, loop), (_, r), before, again, place, barrier in itertools.product(LOOPS.items(), RAISES.items(), BEFORE, AGAIN, ("plain", "loop"), BARRIERS):
+        b = "if S.n == 0:\n    gone()" if barrier == "pops" else BARRIERS[barrier]
+        inside = f"{loop.replace('{r}', r)}\n{b}\n{AGAIN[again]}"
+        inner = f"for k in range(1 + S.n % 2):\n    {indented(inside)}" if place == "loop" else inside
+        body = "\n".join(("d = 2.0", BEFORE[before], inner, TAIL))
+        yield (g, r, before, again, place, barrier), HEAD + "def f(x):\n    " + indented(body) + "\n"
 
 
 def shown(v):
@@ -83,7 +102,7 @@ def outcomes(text, options):
 @pytest.mark.filterwarnings("error::janus.SpeculationWarning")
 def test_as_undecorated(options):
     wrong = []
-    for name, text in share(list(programs())[::7]):
+    for name, text in share([*list(programs())[::7], *list(loops())[::11]]):
         want, got = outcomes(text, None), outcomes(text, {**options, "measure": False})
         wrong += [(name, i, a, b) for i, (a, b) in enumerate(zip(want, got)) if a != b][:1]
     assert not wrong, f"{len(wrong)}: {wrong[:3]}"
