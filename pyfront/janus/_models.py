@@ -483,6 +483,56 @@ def _product(*its, repeat=1):
     return iter(made)
 
 
+def _arranged(pool, made):
+    return iter([tuple([pool[i] for i in places]) for places in made])
+
+
+def _longer(made, n, first):
+    """Rows of places and one more each, from first(row) on."""
+    if len(made) * n > 4000:
+        _unknown("very many arrangements")
+    return [(*row, i) for row in made for i in range(first(row), n)]
+
+
+def _permutations(iterable, r=None):
+    pool, made = tuple(iterable), [()]
+    if r is not None and r < 0:
+        _unknown("permutations() of less than nothing")
+    for _ in range(len(pool) if r is None else r):
+        made = [row for row in _longer(made, len(pool), lambda row: 0) if row[-1] not in row[:-1]]
+    return _arranged(pool, made)
+
+
+def _combinations(iterable, r):
+    pool, made = tuple(iterable), [()]
+    if r < 0:
+        _unknown("combinations() of less than nothing")
+    for _ in range(r):
+        made = _longer(made, len(pool), lambda row: row[-1] + 1 if row else 0)
+    return _arranged(pool, made)
+
+
+def _combinations_again(iterable, r):
+    pool, made = tuple(iterable), [()]
+    if r < 0:
+        _unknown("combinations_with_replacement() of less than nothing")
+    for _ in range(r):
+        made = _longer(made, len(pool), lambda row: row[-1] if row else 0)
+    return _arranged(pool, made)
+
+
+def _pairs_of(items):
+    before = _none
+    for item in items:
+        if before is not _none:
+            yield before, item
+        before = item
+
+
+def _pairwise(iterable, /):
+    return _pairs_of(iter(iterable))
+
+
 def _accumulate_from(items, function, total):
     for item in items:
         total = item if total is _none else function(total, item)
@@ -732,6 +782,10 @@ MODELS = {
     itertools.repeat: _repeat,
     itertools.product: _product,
     itertools.accumulate: _accumulate,
+    itertools.permutations: _permutations,
+    itertools.combinations: _combinations,
+    itertools.combinations_with_replacement: _combinations_again,
+    itertools.pairwise: _pairwise,
     operator.itemgetter: _itemgetter,
     operator.attrgetter: _attrgetter,
     dict.fromkeys: _fromkeys,
