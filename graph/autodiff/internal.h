@@ -79,7 +79,9 @@ typedef struct jn_diff {
     janus_module *m;
     jn_arena tmp;
     jn_diff_ops ops;
-    struct jn_reach *reach;               /* autodiff_reach.c */
+    struct jn_reach *reach;     /* autodiff_reach.c */
+    struct jn_reach **reach_of; /* the same, per SubGraph of the first n_reach_of */
+    size_t n_reach_of;
     const struct jn_reach *solved, *sure; /* how far it is */
     struct jn_activity *activity;         /* per SubGraph, all parameters wanted */
     uint8_t *wires;                       /* per SubGraph of the first n_wires: autodiff_wire.c */

@@ -217,6 +217,7 @@ janus_status jn_want_close(jn_diff *d, const jn_call_shape *c, bool *want) {
 
 typedef struct jn_reach {
     struct jn_reach *next;
+    struct jn_reach *other; /* of the same SubGraph */
     jn_subgraph *f;
     const bool *arriving, *want;
     const bool *unsure; /* per result: what arrives may be absent */
@@ -226,6 +227,21 @@ typedef struct jn_reach {
     bool *active, *ct, *sure_ct;
 } jn_reach;
 
+/* Where the entries of a SubGraph begin; NULL: out of memory. */
+static jn_reach **reach_of(jn_diff *d, const jn_subgraph *f) {
+    if (f->index >= d->n_reach_of) {
+        size_t n = 2 * d->m->subs.n;
+        jn_reach **more = jn_diff_alloc(d, n, sizeof(jn_reach *));
+        if (!more)
+            return NULL;
+        if (d->n_reach_of)
+            memcpy(more, d->reach_of, d->n_reach_of * sizeof(jn_reach *));
+        d->reach_of = more;
+        d->n_reach_of = n;
+    }
+    return &d->reach_of[f->index];
+}
+
 /* unsure: NULL: what arrives is there. */
 static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving, const bool *want,
                                 const bool *unsure, bool records, jn_reach **out) {
@@ -234,8 +250,11 @@ static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving
     if (!all)
         return JN_NO_MEMORY();
     unsure = unsure ? unsure : all;
-    for (jn_reach *r = d->reach; r; r = r->next)
-        if (r->f == f && r->records == records && memcmp(r->arriving, arriving, n_arriving) == 0 &&
+    jn_reach **of = reach_of(d, f);
+    if (!of)
+        return JN_NO_MEMORY();
+    for (jn_reach *r = *of; r; r = r->other)
+        if (r->records == records && memcmp(r->arriving, arriving, n_arriving) == 0 &&
             memcmp(r->want, want, n_params) == 0 && memcmp(r->unsure, unsure, n_results) == 0) {
             *out = r;
             return JANUS_OK;
@@ -265,7 +284,8 @@ static janus_status reach_entry(jn_diff *d, jn_subgraph *f, const bool *arriving
     JN_TRY(jn_activity_spread(d, f, &r->num, r->active));
     r->next = d->reach;
     d->reach = r;
-    *out = r;
+    r->other = *of;
+    *of = *out = r;
     return JANUS_OK;
 }
 
@@ -405,14 +425,15 @@ static janus_status reach_walk(jn_diff *d, jn_reach *r, bool *changed) {
     return JANUS_OK;
 }
 
-/* Answers only grow, so this ends; entries met on the way join in. */
+/* Answers only grow, so this ends; entries met on the way join in.  Those that were solved before
+ * ask nothing of later ones: what they asked was met then. */
 static janus_status reach_solve(jn_diff *d) {
     if (d->reach == d->solved)
         return JANUS_OK;
     for (bool changed = true; changed;) {
         const jn_reach *head = d->reach;
         changed = false;
-        for (jn_reach *r = d->reach; r; r = r->next)
+        for (jn_reach *r = d->reach; r != d->solved; r = r->next)
             JN_TRY(reach_walk(d, r, &changed));
         changed = changed || d->reach != head;
     }
@@ -515,21 +536,21 @@ static janus_status sure_walk(jn_diff *d, jn_reach *r, bool *changed) {
     return JANUS_OK;
 }
 
-/* All is taken to be sure until a walk shows otherwise; with an entry met on the way all begins
- * anew. */
+/* All is taken to be sure until a walk shows otherwise; with an entry met on the way all that is
+ * new begins anew. */
 static janus_status sure_solve(jn_diff *d) {
     while (d->reach != d->sure) {
         JN_TRY(reach_solve(d));
         const jn_reach *head = d->reach;
-        for (jn_reach *r = d->reach; r; r = r->next)
+        for (jn_reach *r = d->reach; r != d->sure; r = r->next)
             memset(r->sure, !r->records, r->f->params.n);
         for (bool changed = true; changed && d->reach == head;) {
             changed = false;
-            for (jn_reach *r = d->reach; r; r = r->next)
+            for (jn_reach *r = d->reach; r != d->sure; r = r->next)
                 if (!r->records)
                     JN_TRY(sure_walk(d, r, &changed));
         }
-        d->sure = d->reach == head ? head : NULL;
+        d->sure = d->reach == head ? head : d->sure;
     }
     return JANUS_OK;
 }

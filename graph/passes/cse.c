@@ -27,7 +27,7 @@ static bool makes_tensor(const jn_node *n) {
 
 /* Whether a tensor is put into a host object somewhere: then two tensors that are equal can be told
  * apart.  (Two views of one cannot both get there.) */
-static bool stores_tensors(const janus_module *m) {
+bool jn_stores_tensors(const janus_module *m) {
     for (size_t s = 0; s < m->subs.n; s++) {
         const jn_subgraph *g = m->subs.data[s];
         for (size_t i = 1; i < g->nodes.n; i++) {
@@ -131,12 +131,11 @@ static janus_status merge(jn_rewrite *r, seen **table, const jn_node *n) {
     return s->hh.tbl ? JANUS_OK : JN_NO_MEMORY();
 }
 
-janus_status jn_pass_cse(jn_subgraph *g) {
+janus_status jn_merge_equal(jn_subgraph *g, bool stores) {
     jn_rewrite r;
     seen *table = NULL;
     janus_status st;
     JN_TRY(jn_rewrite_begin(&r, g));
-    bool stores = stores_tensors(g->module);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
         JN_GO(mergeable(g, n, stores) ? merge(&r, &table, n) : jn_rewrite_keep(&r, n, NULL),
@@ -150,3 +149,5 @@ cancel:
     jn_rewrite_cancel(&r);
     return st;
 }
+
+janus_status jn_pass_cse(jn_subgraph *g) { return jn_merge_equal(g, jn_stores_tensors(g->module)); }

@@ -26,29 +26,33 @@ static void mark(const jn_subgraph *g, const bool *effects, bool *live) {
     }
 }
 
-janus_status jn_pass_dce(jn_subgraph *g) {
+janus_status jn_drop_unused(jn_subgraph *g, const bool *effects) {
     jn_rewrite r;
-    bool *effects, *live = NULL;
     janus_status st;
     JN_TRY(jn_rewrite_begin(&r, g));
-    JN_GO(jn_effects_compute(g->module, &effects), cancel);
-    if (!(live = jn_calloc(g->nodes.n, sizeof *live)))
-        JN_GO(JN_NO_MEMORY(), free_effects);
+    bool *live = jn_calloc(g->nodes.n, sizeof *live);
+    if (!live)
+        JN_GO(JN_NO_MEMORY(), cancel);
     mark(g, effects, live);
     for (size_t i = 1; i < g->nodes.n; i++) {
         if (live[i])
-            JN_GO(jn_rewrite_keep(&r, g->nodes.data[i], NULL), free_effects);
+            JN_GO(jn_rewrite_keep(&r, g->nodes.data[i], NULL), cancel);
         else
             r.changed = true;
     }
     jn_free(live);
-    jn_free(effects);
     jn_rewrite_finish(&r);
     return JANUS_OK;
-free_effects:
-    jn_free(live);
-    jn_free(effects);
 cancel:
+    jn_free(live);
     jn_rewrite_cancel(&r);
+    return st;
+}
+
+janus_status jn_pass_dce(jn_subgraph *g) {
+    bool *effects;
+    JN_TRY(jn_effects_compute(g->module, &effects));
+    janus_status st = jn_drop_unused(g, effects);
+    jn_free(effects);
     return st;
 }

@@ -136,7 +136,7 @@ done:
     return st;
 }
 
-janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
+janus_status jn_inline_calls(jn_subgraph *g, unsigned max_nodes) {
     jn_rewrite r;
     janus_status st;
     uint32_t *calls = NULL;
@@ -146,7 +146,6 @@ janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
         jn_free(calls);
         return st;
     }
-    JN_GO(jn_callgraph_compute(g->module), cancel);
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
         bool done = false, ok = true;
@@ -167,4 +166,9 @@ cancel:
     jn_free(calls);
     jn_rewrite_cancel(&r);
     return st;
+}
+
+janus_status jn_pass_inline(jn_subgraph *g, unsigned max_nodes) {
+    JN_TRY(jn_callgraph_compute(g->module));
+    return jn_inline_calls(g, max_nodes);
 }

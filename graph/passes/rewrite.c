@@ -116,7 +116,7 @@ bool jn_node_has_effect(const jn_node *n, const bool *effects) {
     return false;
 }
 
-static bool body_has_effect(const jn_subgraph *g, const bool *effects) {
+bool jn_body_has_effect(const jn_subgraph *g, const bool *effects) {
     for (size_t i = 1; i < g->nodes.n; i++) {
         if (jn_node_has_effect(g->nodes.data[i], effects))
             return true;
@@ -132,7 +132,7 @@ janus_status jn_effects_compute(const janus_module *m, bool **out_by_index) {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < m->subs.n; i++) {
-            if (!effects[i] && body_has_effect(m->subs.data[i], effects))
+            if (!effects[i] && jn_body_has_effect(m->subs.data[i], effects))
                 changed = effects[i] = true;
         }
     }

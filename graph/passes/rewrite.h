@@ -37,6 +37,17 @@ void jn_rewrite_cancel(jn_rewrite *r);
 /* Per SubGraph of the module: whether a call of it must stay even when nobody uses its results. */
 janus_status jn_effects_compute(const janus_module *m, bool **out_by_index /* jn_free */);
 bool jn_node_has_effect(const jn_node *n, const bool *effects);
+/* The same of one SubGraph, of whose callees it is known; of a recursion, of that itself. */
+bool jn_body_has_effect(const jn_subgraph *g, const bool *effects);
+
+/* The passes of passes.h for who has asked already what they would ask of the whole module: which
+ * SubGraphs are recursive (jn_callgraph_compute), which have effects, and whether tensors are put
+ * into host objects. */
+janus_status jn_inline_calls(jn_subgraph *g, unsigned max_nodes);
+janus_status jn_drop_unused(jn_subgraph *g, const bool *effects);
+janus_status jn_merge_equal(jn_subgraph *g, bool stores);
+bool jn_stores_tensors(const janus_module *m);
+
 /* Whether a frame kept by `g` is the frame of this call. */
 bool jn_frame_is_saved(const jn_subgraph *g, uint32_t node);
 

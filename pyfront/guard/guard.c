@@ -47,10 +47,8 @@ void jpy_guards_ident(jpy_guards *g, jpy_src *s, PyObject *o) {
 }
 
 bool jpy_guards_distinct(jpy_guards *g, uint32_t slot) {
-    for (size_t i = 0; i < g->identity.n; i++)
-        if (g->identity.data[i] == slot)
-            return true;
-    return jn_vec_push(&g->identity, slot);
+    jpy_src *s = g->srcs.data[slot];
+    return s->distinct || (s->distinct = jn_vec_push(&g->identity, slot));
 }
 
 static bool key_equal(PyObject *a, PyObject *b) {

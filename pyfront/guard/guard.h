@@ -128,6 +128,7 @@ typedef struct jpy_src {
     jpy_type_want *type;
     jpy_tensor_want tensor;
     bool is_tensor_input;
+    bool distinct; /* its slot is in `identity` */
     jpy_attr_how how;
     Py_ssize_t offset; /* of a member */
     uint32_t failures; /* misses that it was the first to find */
