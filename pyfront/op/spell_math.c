@@ -22,6 +22,11 @@ static bool is_float(PyObject *o) {
                  (jpy_tensor_check(o) && jn_dtype_is_float(((jpy_tensor *)o)->t->dtype)));
 }
 int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
+    PyObject *only = !a[1] ? a[2] : !a[2] ? a[1] : NULL;
+    if (only && jpy_tensor_check(only)) { /* an operand, which gradients flow to as well */
+        PyObject *in[2] = {a[0], only};
+        return jpy_use(b, a[1] ? JN_OP(maximum) : JN_OP(minimum), in, 2);
+    }
     if (jpy_use(b, JN_OP(clamp), a, 1) < 0)
         return -1;
     if (!a[1] && !a[2]) {
@@ -33,10 +38,11 @@ int jpy_bind_clamp(jpy_bound *b, PyObject *const *a) {
     jn_type t;
     if (limit(a[1], &s->lo) < 0 || limit(a[2], &s->hi) < 0 || jpy_type_of(b, a[0], &t) < 0)
         return -1;
-    if (isnan(s->lo) || isnan(s->hi)) { /* a bound that is no number leaves none */
+    /* A bound that is no number leaves none, whose gradient is zero: neither does that quotient. */
+    if (isnan(s->lo) || isnan(s->hi)) {
         b->by_value = true;
         PyObject *in[2] = {a[0], isnan(s->lo) ? a[1] : a[2]};
-        return jpy_use(b, JN_OP(maximum), in, 2);
+        return jpy_use(b, JN_OP(floordiv), in, 2);
     }
     if (!jn_dtype_is_float(t.dtype) && (is_float(a[1]) || is_float(a[2])))
         b->cast_first = JANUS_F32; /* integers with bounds that are none */

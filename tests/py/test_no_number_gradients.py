@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of losses of differences and of fmax and fmin at NaN, infinities and ties are PyTorch's, eagerly and in graphs."""
+"""Gradients of losses of differences, of fmax and fmin, and of clamp by a tensor or by NaN, at NaN, infinities and ties are PyTorch's, eagerly and in graphs."""
 import itertools
 import math
 
@@ -28,6 +28,15 @@ def extreme(sign):
     return of
 
 
+def limited(sign):
+    """Of clamp by a tensor, which both have where one of them is no number."""
+    return lambda a, b: (1.0, 1.0) if a != a or b != b else extreme(sign)(a, b)
+
+
+def of_no_bound(a, b):
+    return 0.0, 1.0
+
+
 def pair(bound, steep):
     def of(a, b):
         d = slope(a - b, bound, steep)
@@ -37,6 +46,9 @@ def pair(bound, steep):
 
 OPS = {"fmax": (janus.fmax, extreme(1)), "fmin": (janus.fmin, extreme(-1)),
        "smooth_l1": (lambda a, b: F.smooth_l1_loss(a, b, reduction="none"), pair(1.0, 1.0)), "smooth_l1 of 0.5": (lambda a, b: F.smooth_l1_loss(a, b, reduction="none", beta=0.5), pair(0.5, 1.0)),
+       "clamp from below": (lambda a, b: a.clamp(min=b), limited(1)), "clamp from above": (lambda a, b: a.clamp(max=b), limited(-1)), "clamp_min": (janus.clamp_min, limited(1)),
+       "clamp in place": (lambda a, b: (a * 1.0).clamp_(min=b), limited(1)), "clamp by NaN": (lambda a, b: a.clamp(min=NAN) + b, of_no_bound), "clamp up to NaN": (lambda a, b: a.clamp(-1.0, NAN) + b, of_no_bound),
+       "clamp by NaN in place": (lambda a, b: (a * 1.0).clamp_(NAN, 1.0) + b, of_no_bound),
        "huber": (lambda a, b: F.huber_loss(a, b, reduction="none"), pair(1.0, 1.0)), "huber of 0.5": (lambda a, b: F.huber_loss(a, b, reduction="none", delta=0.5), pair(0.5, 0.5))}
 
 
