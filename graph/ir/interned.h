@@ -15,6 +15,7 @@ struct jn_type_entry {
 /* Interned strings; the ones that name a SubGraph point to it. */
 struct jn_name_entry {
     jn_subgraph *sub;
+    uint32_t numbered; /* so many SubGraphs, at least, have this name and a number behind it */
     UT_hash_handle hh;
     char text[];
 };

@@ -125,12 +125,20 @@ jn_subgraph *jn_module_find(const janus_module *m, const char *name, size_t n) {
 }
 
 janus_status jn_module_fresh_name(janus_module *m, const char *base, const char **out_name) {
+    struct jn_name_entry *of = name_entry(m, base, strlen(base));
+    if (!of)
+        return JN_NO_MEMORY();
+    if (!of->sub) {
+        *out_name = of->text;
+        return JANUS_OK;
+    }
     jn_str s = {0};
     janus_status st = JANUS_OK;
-    jn_str_append(&s, base);
-    for (unsigned i = 1; jn_str_ok(&s) && jn_module_find(m, s.data, s.n); i++) {
+    for (;; of->numbered++) {
         s.n = 0;
-        jn_str_printf(&s, "%s.%u", base, i);
+        jn_str_printf(&s, "%s.%u", base, of->numbered + 1);
+        if (!jn_str_ok(&s) || !jn_module_find(m, s.data, s.n))
+            break;
     }
     const char *name = jn_str_ok(&s) ? jn_module_intern_str(m, s.data) : NULL;
     jn_str_free(&s);
