@@ -42,10 +42,9 @@ static jpy_val input(const region *r, size_t i) {
     bool known = o != NULL;
     switch (v.kind) {
     case JANUS_KIND_TENSOR:
-        known =
-            known && jpy_writes_to(o) == r->writes[i] && !jn_tensor_is_rows(((jpy_tensor *)o)->t);
+        known = known && jpy_bound_unwritten(r, i) && !jn_tensor_is_rows(r->memory[i]);
         if (known)
-            v.t = ((jpy_tensor *)o)->t;
+            v.t = r->memory[i];
         break;
     case JANUS_KIND_INT:
         v.s.i = known ? PyLong_AsLongLong(o) : 0;
@@ -97,10 +96,10 @@ static bool unchanged(const region *r) {
     bool same = slots && jpy_guards_run(&r->e->guards, &call, slots) == 0;
     for (size_t i = 0; i < r->e->inputs.n && same; i++) {
         PyObject *o = r->bound[i];
-        same =
-            !o ||
-            (o == slots[r->e->inputs.data[i].slot] &&
-             (r->e->inputs.data[i].kind != JANUS_KIND_TENSOR || jpy_writes_to(o) == r->writes[i]));
+        same = !o || o == slots[r->e->inputs.data[i].slot];
+        if (o && same && r->e->inputs.data[i].kind == JANUS_KIND_TENSOR)
+            same =
+                ((jpy_tensor *)o)->t->storage == r->memory[i]->storage && jpy_bound_unwritten(r, i);
     }
     jn_free(slots);
     return same;
@@ -198,6 +197,21 @@ static bool known(const found *x) {
     for (unsigned i = 0; i < x->r->n_out; i++)
         all = all && x->y[i].kind == JANUS_KIND_TENSOR;
     return all;
+}
+
+/* Whether a part of what it keeps was written without a version to say so: its ops have that part,
+ * and what is computed again has one that is as it was. */
+static bool part_written(const region *r) {
+    bool any = false;
+    for (size_t i = 0; i < r->stage->kept.n && !any; i++) {
+        const jpy_kept *k = &r->stage->kept.data[i];
+        const jpy_saved *s = &r->saved[i];
+        any =
+            (k->is_result || k->stored) && k->copied && s->kind == JANUS_KIND_TENSOR &&
+            !jpy_arm_not_taken(r->not_taken, k->arm) &&
+            (s->unseen != s->t->storage->unseen || jn_storage_written(s->t->storage, r->marks[i]));
+    }
+    return any;
 }
 
 /* Whether the function may be called in place of the graph: nothing is different by it, and all of
@@ -321,8 +335,26 @@ static janus_tensor *computed(const again *a, const found *x, uint32_t slot) {
     return v && v->kind == JANUS_KIND_TENSOR ? v->t : NULL;
 }
 
+/* Where an op has saved t, or a view of it, it has the program's tensor, or that view of it. */
+static int save_result(jpy_saved *io, const janus_tensor *t, const jpy_saved *program) {
+    const janus_tensor *was = io->t;
+    janus_tensor *now = program->t;
+    if (was->storage != t->storage || (was != t && !(t->contiguous && now->contiguous)))
+        return 0;
+    if (was != t && jpy_check(jn_tensor_view(now, was->rank, was->dims, was->strides,
+                                             jn_tensor_distance(t, was), &now)) < 0)
+        return -1;
+    bool owned = now != program->t;
+    jpy_saved_clear(io);
+    jpy_saved_set(io, now);
+    io->version = program->version;
+    if (owned)
+        janus_tensor_release(now);
+    return 0;
+}
+
 /* What the program has of the results is what its ops have saved: a write to it is an error. */
-static void save_results(const op_nodes *l, const again *a, const found *x) {
+static int save_results(const op_nodes *l, const again *a, const found *x) {
     const region *r = x->r;
     for (size_t k = 0; k < r->stage->kept.n; k++) {
         const jpy_kept *kept = &r->stage->kept.data[k];
@@ -332,16 +364,13 @@ static void save_results(const op_nodes *l, const again *a, const found *x) {
         for (size_t at = 0; at < l->n; at++) {
             jpy_node *n = l->data[at].node;
             jpy_op_data *d = n->cls == &jpy_op_class && n->has_saved ? jpy_node_data(n) : NULL;
-            for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++) {
-                jpy_saved *s = &d->saved[i];
-                if (s->kind != JANUS_KIND_TENSOR || s->t != t)
-                    continue;
-                jpy_saved_clear(s);
-                jpy_saved_set(s, r->saved[k].t);
-                s->version = r->saved[k].version;
-            }
+            for (unsigned i = 0; d && i < (unsigned)n->n_in + n->n_out; i++)
+                if (d->saved[i].kind == JANUS_KIND_TENSOR &&
+                    save_result(&d->saved[i], t, &r->saved[k]) < 0)
+                    return -1;
         }
     }
+    return 0;
 }
 
 /* Where the results come from: an op of their own, even where they are what the region was given.
@@ -371,6 +400,8 @@ static int compute(again *a) {
         const found *x = &a->of[k];
         if (!x->r->args) /* used up: it is known by a call alone */
             continue;
+        if (part_written(x->r))
+            return 0;
         uint64_t began = jpy_node_place_begin(x->r->node);
         rc = replayed(x);
         rc = rc < 0 ? rc : places(x, x->r);
@@ -399,10 +430,12 @@ static int move(const again *a, found *x) {
         jn_vec_free(&nodes);
         return jpy_raise(JN_NO_MEMORY());
     }
-    save_results(&nodes, a, x);
-    if (r->freed)
+    int rc = save_results(&nodes, a, x);
+    if (rc == 0 && r->freed)
         free_used(&nodes, x);
     jn_vec_free(&nodes);
+    if (rc < 0)
+        return -1;
     for (unsigned i = 0; i < r->n_out; i++) {
         all = all && jpy_edge_tracked(x->now[i]);
         any = any || jpy_edge_tracked(x->now[i]);
@@ -455,6 +488,7 @@ int jpy_again_record(void *user) {
     struct jn_device *device = jn_dev_for_new;
     if (!r->args)
         return 0; /* used up */
+    r->f->recorded_again = true;
     int rc = begin(&a, r) ? 0 : jpy_raise(JN_NO_MEMORY());
     jn_dev_for_new = r->frame ? r->frame->mem->dev : NULL;
     jpy_no_grad_mode = false;

@@ -26,8 +26,12 @@ typedef jpy_region_held region;
 enum { MAX_WAITS = 60000 }; /* results of a node are few enough for 16 bits */
 
 static void release_bound(region *r) {
-    for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
+    for (size_t i = 0; r->bound && i < r->e->inputs.n; i++) {
         Py_CLEAR(r->bound[i]);
+        if (r->memory[i])
+            janus_tensor_release(r->memory[i]);
+        r->memory[i] = NULL;
+    }
 }
 
 /* What the node keeps of what the call had, for calling the function again: nothing with a
@@ -38,12 +42,27 @@ static PyObject *kept_of(PyObject *o) {
     return Py_NewRef(told && !jpy_tensor_check(o) ? Py_NotImplemented : o);
 }
 
+/* What others have the address of is looked at as a whole: only where somebody has differentiated
+ * such a gradient before. */
+static void bind_tensor(region *r, size_t i) {
+    janus_tensor *t = ((jpy_tensor *)r->bound[i])->t;
+    janus_tensor_retain(r->memory[i] = t);
+    r->writes[i] = jpy_writes_to(t);
+    if (r->f->recorded_again || !jn_storage_open(t->storage))
+        r->prints[i] = jn_storage_mark(t->storage);
+    else
+        r->prints[i] = JN_PRINT_WANTED; /* it is not known */
+}
+
 static bool bind_again(region *r, PyObject *const *slots) {
     size_t n = r->e->inputs.n;
-    r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->writes);
+    r->bound = jn_calloc(n + 1, sizeof *r->bound + sizeof *r->memory + sizeof *r->writes +
+                                    sizeof *r->prints);
     if (!r->bound)
         return false;
-    r->writes = (uint64_t *)(void *)(r->bound + n + 1);
+    r->memory = (janus_tensor **)(void *)(r->bound + n + 1);
+    r->writes = (uint64_t *)(void *)(r->memory + n + 1);
+    r->prints = (uint32_t *)(void *)(r->writes + n + 1);
     for (size_t i = 0; i < n; i++) {
         const jpy_input *in = &r->e->inputs.data[i];
         if (!in->used)
@@ -51,7 +70,7 @@ static bool bind_again(region *r, PyObject *const *slots) {
         r->bound[i] =
             in->kind == JANUS_KIND_TENSOR ? Py_NewRef(slots[in->slot]) : kept_of(slots[in->slot]);
         if (in->kind == JANUS_KIND_TENSOR)
-            r->writes[i] = jpy_writes_to(r->bound[i]);
+            bind_tensor(r, i);
     }
     return true;
 }

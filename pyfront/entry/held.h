@@ -57,15 +57,21 @@ typedef struct jpy_region_held {
     uint32_t met_until;        /* ... up to the op that did */
     jn_type *out;              /* types of the results, whose dims may be of this call */
     PyObject **bound;          /* what the entry's inputs were, owned ... */
-    uint64_t *writes;          /* ... and how many there were, where it is a tensor */
+    janus_tensor **memory;     /* ... and of a tensor the memory that it had, ... */
+    uint64_t *writes;          /* ... how often that was written, ... */
+    uint32_t *prints;          /* ... and jn_storage_mark() */
     jpy_call_regions *call;
     bool given_up; /* its ops have all taken its place */
 } jpy_region_held;
 
 /* How often a tensor's memory was written, as far as anybody knows. */
-static inline uint64_t jpy_writes_to(PyObject *tensor) {
-    const jn_storage *s = ((jpy_tensor *)tensor)->t->storage;
-    return (uint64_t)s->unseen << 32 | s->version;
+static inline uint64_t jpy_writes_to(const janus_tensor *t) {
+    return (uint64_t)t->storage->unseen << 32 | t->storage->version;
+}
+/* Whether input i, a tensor, is in the memory that it had, and that holds what it did. */
+static inline bool jpy_bound_unwritten(const jpy_region_held *r, size_t i) {
+    const janus_tensor *t = r->memory[i];
+    return jpy_writes_to(t) == r->writes[i] && !jn_storage_written(t->storage, r->prints[i]);
 }
 
 /* external_run.c: where the frame of a run has what must stay as it is. */

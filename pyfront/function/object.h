@@ -139,6 +139,7 @@ typedef struct jpy_function {
     bool convert_first; /* before a call that is run imperatively, not after it */
     bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
     bool asked_in_vain;   /* ... of one that had run: no graph with a history is run again */
+    bool recorded_again;  /* a gradient of one was differentiated */
     bool looked, near;    /* whether its first call reaches the package was asked; it does */
     bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */
     bool recurs_fixed;    /* ... or one whose objects are parts of a module, which do not change */
