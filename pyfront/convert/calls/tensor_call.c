@@ -28,7 +28,6 @@ static const char *const allowed_names[] = {"autocast",
                                             "numel",
                                             "size",
                                             "split",
-                                            "storage_offset",
                                             "stride",
                                             "unbind",
                                             "zero_",
@@ -273,6 +272,19 @@ static const jcv_args *numbers_as_operands(jcv *c, const char *name, const jcv_a
     return r;
 }
 
+/* How many pieces chunk() makes follows from the size in steps: two images may agree by chance. */
+static void refuse_number_by_size(jcv *c, const jcv_av *self, const jcv_args *args) {
+    const jn_type *t = jcv_tensor_val(c, self->py)->type;
+    const jcv_av *dim = args->n_pos > 2 ? args->pos[2] : NULL;
+    for (unsigned i = 0; i < args->n_kw; i++)
+        if (PyUnicode_CompareWithASCIIString(args->names[i], "dim") == 0)
+            dim = args->kw[i];
+    long axis = dim && dim->kind == AV_PY && PyLong_Check(dim->py) ? jcv_long(c, dim) : 0;
+    axis = axis < 0 ? axis + t->rank : axis;
+    if (axis >= 0 && axis < t->rank && jcv_dim_varies(c, t->dims[axis]))
+        jcv_refuse(c, "chunk() along a dim that varies");
+}
+
 jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const jcv_args *args,
                             jcv_val *const *given) {
     jcv_av *self = args->n_pos ? args->pos[0] : NULL;
@@ -304,6 +316,8 @@ jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const 
     }
     if (self && self->kind == AV_TENSOR && in_list(layout_names, name))
         jcv_layout_matters(c, self->py);
+    if (self && self->kind == AV_TENSOR && !strcmp(name, "chunk"))
+        refuse_number_by_size(c, self, args);
     uint32_t writes = c->writes;
     size_t len = strlen(name);
     c->hook_refused = false;
