@@ -210,3 +210,17 @@ PyObject *jpy_keys_of(PyObject *dict) {
     Py_XDECREF(it);
     return keys;
 }
+
+bool jpy_is_deque_type(const PyTypeObject *t) {
+    static PyTypeObject *type;
+    if (!type) {
+        PyObject *m = PyImport_ImportModule("collections");
+        PyObject *d = m ? PyObject_GetAttrString(m, "deque") : NULL;
+        type = d && PyType_Check(d) ? (PyTypeObject *)d : NULL;
+        Py_XDECREF(m);
+        PyErr_Clear();
+    }
+    return type && t == type;
+}
+
+bool jpy_is_deque(const PyObject *o) { return jpy_is_deque_type(Py_TYPE(o)); }

@@ -31,4 +31,9 @@ static inline bool jpy_gives_pairs(PyObject *o) {
     return PyDict_Check(o) && (Py_TYPE(o)->tp_iter == PyDict_Type.tp_iter || PyODict_CheckExact(o));
 }
 
+/* Whether it is a collections.deque, exactly: its length and items are read without code of the
+ * program. */
+bool jpy_is_deque(const PyObject *o);
+bool jpy_is_deque_type(const PyTypeObject *t);
+
 #endif

@@ -83,6 +83,8 @@ static janus_status get_item(void *ctx, janus_object o, int64_t index, janus_hos
     if (PyUnicode_CheckExact(p) && index >= 0 && index < PyUnicode_GET_LENGTH(p))
         return found(ctx, PyUnicode_Substring(p, (Py_ssize_t)index, (Py_ssize_t)index + 1), out,
                      "item");
+    if (jpy_is_deque(p) && index >= 0 && index < PySequence_Size(p))
+        return found(ctx, PySequence_GetItem(p, (Py_ssize_t)index), out, "item");
     if (!(PyList_CheckExact(p) || PyTuple_Check(p)) || index < 0 || index >= Py_SIZE(p))
         return missing("item");
     PyObject *v = PyList_CheckExact(p) ? PyList_GET_ITEM(p, (Py_ssize_t)index)
@@ -125,6 +127,8 @@ static janus_status length(void *ctx, janus_object o, int64_t *out) {
         *out = PyUnicode_GET_LENGTH(p);
     else if (PyList_CheckExact(p) || PyTuple_Check(p))
         *out = Py_SIZE(p);
+    else if (jpy_is_deque(p))
+        *out = PySequence_Size(p);
     else
         return jn_error(JANUS_ASSUMPTION_FAILED, "an object without a length");
     return JANUS_OK;

@@ -452,7 +452,7 @@ static void check_sequence(jcv *c, jcv_av *o) {
     if (list_or_tuple(c, o))
         return;
     PyTypeObject *t = jcv_host_type(c, o);
-    if (t != &PyList_Type && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
+    if (t != &PyList_Type && t != &PyUnicode_Type && !jpy_is_deque_type(t) && !jcv_like_tuple(c, t))
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
 }
 
@@ -461,7 +461,7 @@ static PyObject *items_of_sample(jcv *c, PyObject *s, const jcv_val *index) {
     PyObject *got = jcv_own(c, PyList_New(0));
     if (PyDict_Check(s))
         s = jcv_own(c, PyDict_Values(s));
-    if (PyUnicode_CheckExact(s))
+    if (PyUnicode_CheckExact(s) || jpy_is_deque(s))
         s = jcv_own(c, PySequence_List(s));
     Py_ssize_t n = PySequence_Size(s), want = index ? (Py_ssize_t)index->node->scalar.i : 0;
     if (want < 0)
@@ -537,7 +537,8 @@ jcv_val *jcv_host_len(jcv *c, jcv_av *o) {
     bool either = list_or_tuple(c, o);
     PyTypeObject *t = either ? &PyTuple_Type : jcv_host_type(c, o);
     bool dict = !either && jcv_host_has_pairs(c, o);
-    if (t != &PyList_Type && !dict && t != &PyUnicode_Type && !jcv_like_tuple(c, t))
+    if (t != &PyList_Type && !dict && t != &PyUnicode_Type && !jpy_is_deque_type(t) &&
+        !jcv_like_tuple(c, t))
         jcv_refuse(c, "the length of %s read while the graph runs", t->tp_name);
     if (dict)
         c->host_keys = true;

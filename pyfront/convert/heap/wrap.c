@@ -294,6 +294,11 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
             jcv_by_identity(c, o, src);
         }
     }
+    if (jpy_is_deque(o)) { /* what is in it is read while the graph runs */
+        jcv_av *a = jcv_to_host(c, jcv_py(c, o, src));
+        jcv_known_type(c, a->val, Py_TYPE(o));
+        return a;
+    }
     return jcv_py(c, o, src);
 }
 

@@ -200,7 +200,8 @@ static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a) {
 
 /* What a star gives that may have another length by now, and that only the graph knows. */
 static bool is_open(jcv *c, jcv_av *from) {
-    return from->kind == AV_HOST && jcv_host_type(c, from) == &PyList_Type;
+    return from->kind == AV_HOST &&
+           (jcv_host_type(c, from) == &PyList_Type || jpy_is_deque_type(jcv_host_type(c, from)));
 }
 
 /* stars: of some of them only the graph knows how many there are; of arguments, of the last ones.
