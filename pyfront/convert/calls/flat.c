@@ -107,9 +107,11 @@ static jcv_av *record_of(jcv *c, jcv_av *a) {
     if (!is_made(c, a))
         return a;
     const jcv_av *names = jcv_attr_order(c, a->py);
-    for (unsigned i = 0; i < names->n; i++)
-        if (jcv_is_box(c->slots.data[jcv_find_attr(c, a->py, names->items[i]->py)->slot]))
+    for (unsigned i = 0; i < names->n; i++) {
+        uint32_t slot = jcv_find_attr(c, a->py, names->items[i]->py)->slot;
+        if (jcv_is_box(c->slots.data[slot]))
             jcv_refuse(c, "an instance that calls of a recursion get and write");
+    }
     jcv_av *t = jcv_attrs_of_plain(c, a->py);
     jcv_go_inside(c);
     for (unsigned i = 1; i < t->n; i += 2)
