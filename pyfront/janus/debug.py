@@ -4,8 +4,7 @@ import linecache
 import os
 import sys
 
-from . import _C
-from ._asked import function_of
+from . import _C, _asked
 from ._export import _plain
 
 __all__ = ["NanFound", "find_nan"]
@@ -78,7 +77,7 @@ def find_nan(f, *args, inf=False, **kwargs):
     """
     if sys.gettrace() is not None:
         raise RuntimeError("find_nan traces lines, and something else does already")
-    lines, f = _Lines(), function_of("janus.debug.find_nan", _plain(f))
+    lines, f = _Lines(), _asked.function_of("janus.debug.find_nan", _plain(f))
     _C._nan_watch(inf)
     try:
         sys.settrace(lines.trace)

@@ -14,8 +14,7 @@ import pickle
 import struct
 import sys
 
-from . import _C, _torch_files, _unpickle
-from ._asked import file_of
+from . import _C, _asked, _torch_files, _unpickle
 
 SUFFIX = ".safetensors"
 # Names of types in safetensors headers.
@@ -146,7 +145,7 @@ def load_safetensors(stream):
 
 def save(obj, f):
     """Saves an object to a path or a binary stream."""
-    f = file_of("janus.save", f, "writing", "write")
+    f = _asked.file_of("janus.save", f, "writing", "write")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "wb") as stream:
             if os.fspath(f).endswith(SUFFIX):
@@ -178,7 +177,7 @@ def load(f, map_location=None, *, weights_only=True):
     numbers and strings; anything else raises pickle.UnpicklingError, and nothing of the file is run.
     With weights_only=False pickles may hold any object: whoever made the file decides what runs.
     Damaged safetensors files raise janus.io.SafetensorError, a ValueError."""
-    f = file_of("janus.load", f, "reading", "read")
+    f = _asked.file_of("janus.load", f, "reading", "read")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as stream:
             if os.fspath(f).endswith(SUFFIX):
