@@ -234,6 +234,12 @@ static void run_ranges(void *arg, int64_t begin, int64_t end) {
     }
 }
 
+/* The input of the segment that rows of a product multiply by; NULL: there is none. */
+static const jn_src *given_factor(const jn_segnode *n) {
+    bool product = n->op->flags & JN_OP_PRODUCT && n->n_in > 1;
+    return product && n->in[1].kind == JN_SRC_INPUT ? &n->in[1] : NULL;
+}
+
 /* Whether the group is all that there is to run, and its rows multiply by factors of their own, as
  * those of several models do: then a product takes no longer for being of fewer rows. */
 static bool is_of_models(const jn_group *g) {
@@ -241,9 +247,10 @@ static bool is_of_models(const jn_group *g) {
     bool any = false;
     for (uint32_t i = 0; i < seg->n_nodes && g->n == g->lane->window; i++) {
         const jn_segnode *n = &seg->nodes[i];
-        if (!(n->op->flags & JN_OP_PRODUCT) || n->n_in < 2 || n->in[1].kind != JN_SRC_INPUT)
+        const jn_src *factor = given_factor(n);
+        if (!factor)
             continue;
-        if (g->layout[n->in[1].index] == JN_ROWS_SHARED)
+        if (g->layout[factor->index] == JN_ROWS_SHARED)
             return false;
         any = true;
     }
@@ -258,10 +265,10 @@ static bool is_of_reading(const jn_group *g) {
     bool any = false;
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         const jn_segnode *n = &seg->nodes[i];
-        if (!(n->op->flags & JN_OP_PRODUCT) || n->n_in < 2 || n->in[1].kind != JN_SRC_INPUT ||
-            g->layout[n->in[1].index] != JN_ROWS_SHARED)
+        const jn_src *factor = given_factor(n);
+        if (!factor || g->layout[factor->index] != JN_ROWS_SHARED)
             continue;
-        const jn_shape *b = g->inst->in[n->in[1].index], *c = g->inst->values[n->value[0]].shape;
+        const jn_shape *b = g->inst->in[factor->index], *c = g->inst->values[n->value[0]].shape;
         int64_t cols = c->rank ? c->dims[c->rank - 1] : 1;
         if (b->numel < READ_NUMBERS)
             continue;

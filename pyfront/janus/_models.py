@@ -503,22 +503,21 @@ def _permutations(iterable, r=None):
     return _arranged(pool, made)
 
 
-def _combinations(iterable, r):
+def _in_order(iterable, r, step):
     pool, made = tuple(iterable), [()]
     if r < 0:
-        _unknown("combinations() of less than nothing")
+        _unknown("combinations of less than nothing")
     for _ in range(r):
-        made = _longer(made, len(pool), lambda row: row[-1] + 1 if row else 0)
+        made = _longer(made, len(pool), lambda row: row[-1] + step if row else 0)
     return _arranged(pool, made)
+
+
+def _combinations(iterable, r):
+    return _in_order(iterable, r, 1)
 
 
 def _combinations_again(iterable, r):
-    pool, made = tuple(iterable), [()]
-    if r < 0:
-        _unknown("combinations_with_replacement() of less than nothing")
-    for _ in range(r):
-        made = _longer(made, len(pool), lambda row: row[-1] if row else 0)
-    return _arranged(pool, made)
+    return _in_order(iterable, r, 0)
 
 
 def _pairs_of(items):

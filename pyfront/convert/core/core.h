@@ -33,6 +33,9 @@ jcv_ctx *jcv_ctx_new(jcv *c, jcv_ctx_kind kind, const char *name, jcv_ctx *paren
 bool jcv_encloses(const jcv_ctx *outer, const jcv_ctx *x);
 jcv_val *jcv_param(jcv *c, jcv_ctx *ctx, const jn_type *type);
 jcv_val *jcv_scalar_const(jcv *c, janus_kind kind, janus_scalar v);
+static inline jcv_val *jcv_int_const(jcv *c, int64_t v) {
+    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
+}
 /* Appends a node to c->ctx with inferred types; results are returned in the node. */
 jcv_node *jcv_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);
 jcv_node *jcv_op_try(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n_in, const void *attrs);

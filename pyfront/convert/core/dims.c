@@ -176,9 +176,7 @@ jcv_val *jcv_size_of(jcv *c, jcv_val *t, int axis) {
     return v;
 }
 
-jcv_val *jcv_int(jcv *c, int64_t i) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = i});
-}
+jcv_val *jcv_int(jcv *c, int64_t i) { return jcv_int_const(c, i); }
 
 jcv_val *jcv_dim_of(jcv *c, jcv_val *t, int axis) {
     int64_t size = t->type->dims[axis];

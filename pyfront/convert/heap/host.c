@@ -59,7 +59,7 @@ static jcv_val *token(jcv *c, PyTypeObject *t) {
         PyList_Append(c->type_list, (PyObject *)t) < 0)
         jcv_refuse_py(c);
     jcv_guard_type(c, t);
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)(intptr_t)t});
+    return jcv_int_const(c, (int64_t)(intptr_t)t);
 }
 
 static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_read read) {
@@ -264,12 +264,10 @@ static jcv_av *tuple_back(jcv *c, jcv_val *v, PyObject *samples) {
             return NULL;
     }
     jcv_av *o = jcv_root(c, c->ctx, v, samples), **items = jcv_alloc(c, (size_t)n * sizeof *items);
-    jcv_val *in[2] = {jcv_host_len(c, o),
-                      jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = n})};
+    jcv_val *in[2] = {jcv_host_len(c, o), jcv_int_const(c, n)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a tuple has the length seen");
     for (Py_ssize_t i = 0; i < n; i++)
-        items[i] = jcv_host_item(
-            c, o, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)i}));
+        items[i] = jcv_host_item(c, o, jcv_int_const(c, (int64_t)i));
     jcv_av *t = jcv_tuple(c, items, (unsigned)n);
     t->val = v;
     return t;
@@ -523,7 +521,7 @@ jcv_av *jcv_box_item(jcv *c, jcv_av *box) {
     jcv_read *r = find_read(c, box->val, NULL, -6);
     if (r && r->epoch == c->live_epoch)
         return jcv_settled(c, r->av);
-    jcv_av *a = jcv_host_item(c, box, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0}));
+    jcv_av *a = jcv_host_item(c, box, jcv_int_const(c, 0));
     keep_read_in(c, c->ctx, (jcv_read){box->val, NULL, -6, a, NULL, c->live_epoch});
     return a;
 }

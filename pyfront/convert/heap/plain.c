@@ -79,7 +79,7 @@ jcv_val *jcv_same_text(jcv *c, jcv_av *a, jcv_av *b) {
         size_t struct_size;
         int64_t tag;
     } plain = {sizeof plain, JPY_TAG_PLAIN};
-    jcv_val *put[3] = {d, a->val, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *put[3] = {d, a->val, jcv_int_const(c, 0)};
     jcv_op(c, JN_OP(host_setkey), put, 3, &plain);
     jcv_val *in[2] = {d, b->val};
     return &jcv_op(c, JN_OP(host_has), in, 2, NULL)->out[0];

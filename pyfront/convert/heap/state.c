@@ -307,7 +307,7 @@ static void guarded_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn b
         jcv_assert(c, &jcv_op(c, JN_OP(s_not), &goes_on, 1, NULL)->out[0], "a loop never runs");
         return;
     }
-    jcv_val *in[2] = {count, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *in[2] = {count, jcv_int_const(c, 0)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_le), in, 2, NULL)->out[0], "a loop never runs");
 }
 

@@ -19,7 +19,7 @@ static jcv_av *as_length(jcv *c, jcv_av *n) {
     }
     if (n->kind != AV_SCALAR || n->val->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "%s as a length", jcv_describe(n));
-    jcv_val *in[2] = {n->val, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *in[2] = {n->val, jcv_int_const(c, 0)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], "a length is not negative");
     return n;
 }

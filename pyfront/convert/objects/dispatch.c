@@ -210,7 +210,7 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     }
     int field = d ? jcv_field_of(c, d) : -1;
     if (field >= 0)
-        return jcv_host_item(c, o, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = field}));
+        return jcv_host_item(c, o, jcv_int_const(c, field));
     if (d && Py_TYPE(d) == &PyStaticMethod_Type) {
         PyObject *function = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
         jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));

@@ -15,10 +15,6 @@
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/values/values.h"
 
-static jcv_val *int_const(jcv *c, int64_t v) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
-}
-
 /* ---- searches -----------------------------------------------------------------------------------
  */
 
@@ -34,7 +30,7 @@ static int is_item(jcv *c, jcv_av *item, jcv_av *x, const char *name, jcv_val **
 }
 
 static jcv_val *chosen(jcv *c, jcv_val *is, int64_t a, jcv_val *b) {
-    jcv_val *in[3] = {is, int_const(c, a), b};
+    jcv_val *in[3] = {is, jcv_int_const(c, a), b};
     return &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0];
 }
 
@@ -61,7 +57,7 @@ jcv_av *jcv_search(jcv *c, jcv_av *t, const char *name, const jcv_args *a) {
         jcv_refuse(c, "%s() of what is not there", name);
     if (!any)
         return jcv_take(c, PyLong_FromLong(counts ? found : (long)n - 1));
-    jcv_val *r = int_const(c, counts ? found : (long)n - 1);
+    jcv_val *r = jcv_int_const(c, counts ? found : (long)n - 1);
     if (!counts && !found)
         jcv_assert(c, any, "what is looked for is there");
     for (unsigned i = n; i-- > 0;) {
@@ -69,7 +65,7 @@ jcv_av *jcv_search(jcv *c, jcv_av *t, const char *name, const jcv_args *a) {
         if (eq[i] >= 0)
             continue;
         if (counts)
-            sum[1] = chosen(c, of[i], 1, int_const(c, 0));
+            sum[1] = chosen(c, of[i], 1, jcv_int_const(c, 0));
         r = counts ? &jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0] : chosen(c, of[i], i, r);
     }
     return jcv_scalar(c, r);
@@ -87,8 +83,6 @@ static jcv_av *text_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
     memcpy(all.pos + 1, a->pos, a->n_pos * sizeof *all.pos);
     return jcv_by_table(c, f, &all);
 }
-
-static void append_item(jcv *c, void *self, jcv_av *item) { jcv_live_append(c, self, item); }
 
 /* Bounds and step of x[a:b:c]; 0: it is no slice. */
 static unsigned slice_parts(jcv *c, jcv_av *at, jcv_av **out) {
@@ -151,7 +145,7 @@ jcv_av *jcv_live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
         return jcv_none(c);
     }
     if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
-        jcv_visit(c, a->pos[0], NULL, append_item, self);
+        jcv_live_extend(c, self, a->pos[0]);
         return jcv_none(c);
     }
     if (!strcmp(name, "pop") && !a->n_pos && !dict)

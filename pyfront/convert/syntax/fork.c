@@ -229,7 +229,7 @@ static jcv_out run(jcv *c, forking *f) {
         cond = jcv_host_among(c, o, &text, 1);
     } else {
         in[0] = jcv_host_len(c, o);
-        in[1] = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = asked.length});
+        in[1] = jcv_int_const(c, asked.length);
         cond = &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
     }
     jcv_fork *known = jcv_fork_of(c, f->statement);

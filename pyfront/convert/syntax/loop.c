@@ -62,8 +62,7 @@ int jcv_has_left(jcv *c, const jcv_leave *l) {
 }
 
 static jcv_val *left_is(jcv *c, const jcv_leave *l, int what) {
-    jcv_val *in[2] = {jcv_number(c, c->slots.data[l->flag]),
-                      jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = what})};
+    jcv_val *in[2] = {jcv_number(c, c->slots.data[l->flag]), jcv_int_const(c, what)};
     return &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0];
 }
 
@@ -145,12 +144,8 @@ static void visit_known(jcv *c, visit *v) {
     give_back(c, v);
 }
 
-static jcv_val *int_const(jcv *c, int64_t v) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
-}
-
 static jcv_val *plus(jcv *c, jcv_val *i, int64_t n) {
-    jcv_val *in[2] = {i, int_const(c, n)};
+    jcv_val *in[2] = {i, jcv_int_const(c, n)};
     return &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
 }
 
@@ -202,11 +197,11 @@ static bool seen_empty(jcv *c, jcv_av *over) {
 }
 
 static void first_round(jcv *c, visit *v) {
-    jcv_val *in[2] = {int_const(c, 0), v->count};
+    jcv_val *in[2] = {jcv_int_const(c, 0), v->count};
     jcv_assert(c, &jcv_op(c, JN_OP(s_lt), in, 2, NULL)->out[0], "a loop has a round");
     v->fn(c, v->user,
-          v->leave ? jcv_seq_item(c, v->over, int_const(c, 0))
-                   : jcv_seq_next(c, v->over, int_const(c, 0), true));
+          v->leave ? jcv_seq_item(c, v->over, jcv_int_const(c, 0))
+                   : jcv_seq_next(c, v->over, jcv_int_const(c, 0), true));
     v->peeled = true;
 }
 

@@ -139,7 +139,7 @@ bool jcv_views_others(const jcv *c, jcv_val *v) { return memory_of(c, v) == VIEW
 bool jcv_goes_round(jcv *c, const jcv_node *loop) {
     if (loop->op->role != JN_ROLE_FOREACH || loop->out[0].ctx != c->main || c->ctx != c->main)
         return false;
-    jcv_val *in[2] = {loop->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *in[2] = {loop->in[0], jcv_int_const(c, 0)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop goes a round");
     return true;
 }

@@ -404,7 +404,7 @@ static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *i
 
 /* An operand of which a gradient rule looks at the dims only. */
 static jcv_val *type_alone(jcv *c, const jn_type *type) {
-    jcv_val *zero = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0});
+    jcv_val *zero = jcv_int_const(c, 0);
     janus_full_attrs attrs = {
         sizeof attrs, {type->dims, (size_t)type->rank}, (janus_dtype)type->dtype};
     jcv_node *n = jcv_op_try(c, JN_OP(full), &zero, 1, &attrs);

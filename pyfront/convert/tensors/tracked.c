@@ -340,7 +340,7 @@ static jcv_val *flag_of_read(jcv *c, const jcv_val *v) {
     jcv_ctx *x = v->ctx, *place = c->ctx;
     size_t at = 0;
     c->ctx = x;
-    jcv_val *in[2] = {v->node->in[1], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+    jcv_val *in[2] = {v->node->in[1], jcv_int_const(c, 0)};
     jcv_val *flag = &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0];
     c->ctx = place;
     while (x->nodes.data[at] != v->node)
@@ -416,7 +416,7 @@ bool jcv_tracked_always(jcv *c, jcv_val *v) {
         return true;
     if (n && jcv_role(n) == JN_ROLE_FOREACH && v->ctx == c->ctx &&
         certain(c, body_of(n)->results.data[v->index])) {
-        jcv_val *in[2] = {n->in[0], jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){0})};
+        jcv_val *in[2] = {n->in[0], jcv_int_const(c, 0)};
         jcv_assert_at(c, &jcv_op(c, JN_OP(s_gt), in, 2, NULL)->out[0], "a loop has a round",
                       &n->loc);
     } else {

@@ -221,6 +221,6 @@ jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
     }
     if (!any || !jcv_items(c, l, &items, &n))
         return NULL;
-    jcv_val *count = jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = n});
+    jcv_val *count = jcv_int_const(c, n);
     return jcv_pick_at(c, items, n, jcv_scalar(c, jcv_place_among(c, i, count)));
 }

@@ -31,6 +31,10 @@ bool jcv_is_rest(const jcv_av *a) { return a->kind == AV_UNDEF && a->text == res
 
 static void append(jcv *c, void *list, jcv_av *item) { jcv_live_append(c, list, item); }
 
+void jcv_live_extend(jcv *c, jcv_av *list, jcv_av *items) {
+    jcv_visit(c, items, NULL, append, list);
+}
+
 jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *site, bool list) {
     unsigned known = 0;
     while (known < n && !jcv_is_rest(items[known]))
@@ -40,7 +44,7 @@ jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *sit
         jcv_make_live_site(c, site, false);
     for (unsigned i = known; i < n; i++)
         if (jcv_is_rest(items[i]))
-            jcv_visit(c, items[i]->items[0], NULL, append, l);
+            jcv_live_extend(c, l, items[i]->items[0]);
         else
             jcv_live_append(c, l, items[i]);
     if (list)

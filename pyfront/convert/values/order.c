@@ -182,8 +182,7 @@ static jcv_av *instances_in_order(jcv *c, jcv_av *t, const uint32_t *keys, bool 
     jcv_av *rows = jcv_collect(c, feed_all, items, true);
     jcv_av *seq = ordered_by(c, rows, jcv_collect(c, feed_all, by, true), reverse);
     for (unsigned i = 0; i < t->n; i++)
-        items->items[i] = jcv_seq_item(
-            c, seq, jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = (int64_t)i}));
+        items->items[i] = jcv_seq_item(c, seq, jcv_int_const(c, (int64_t)i));
     return items;
 }
 

@@ -13,10 +13,6 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 
-static jcv_val *int_const(jcv *c, int64_t v) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
-}
-
 static jcv_val *op(jcv *c, const jn_op *o, jcv_val *a, jcv_val *b) {
     jcv_val *in[2] = {a, b};
     return &jcv_op(c, o, in, b ? 2 : 1, NULL)->out[0];
@@ -28,7 +24,7 @@ jcv_val *jcv_place_among(jcv *c, jcv_av *i, jcv_val *n) {
         jcv_refuse(c, "%s as an index", jcv_describe(i));
     if (at->type->kind == JANUS_KIND_BOOL)
         at = op(c, JN_OP(s_int), at, NULL);
-    jcv_val *zero = int_const(c, 0);
+    jcv_val *zero = jcv_int_const(c, 0);
     jcv_val *in[3] = {op(c, JN_OP(s_lt), at, zero), op(c, JN_OP(s_add), at, n), at};
     at = &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0];
     jcv_val *low = op(c, JN_OP(s_ge), at, zero), *high = op(c, JN_OP(s_lt), at, n);
@@ -71,7 +67,7 @@ void jcv_leave_to_graph(jcv *c, jcv_av *o) {
 static jcv_av *range_item(jcv *c, jcv_av *r, jcv_av *i) {
     jcv_av **items;
     unsigned n;
-    jcv_val *count = jcv_items(c, r, &items, &n) ? int_const(c, n) : jcv_seq_count(c, r);
+    jcv_val *count = jcv_items(c, r, &items, &n) ? jcv_int_const(c, n) : jcv_seq_count(c, r);
     return jcv_seq_item(c, r, jcv_place_among(c, i, count));
 }
 
@@ -81,7 +77,7 @@ jcv_av *jcv_item_at_place(jcv *c, jcv_av *o, jcv_av *i) {
     if (o->kind == AV_RANGE)
         return range_item(c, o, i);
     if (o->kind == AV_PY && PyUnicode_CheckExact(o->py)) {
-        jcv_val *length = int_const(c, PyUnicode_GET_LENGTH(o->py));
+        jcv_val *length = jcv_int_const(c, PyUnicode_GET_LENGTH(o->py));
         return jcv_host_item(c, jcv_to_host(c, o), jcv_place_among(c, i, length));
     }
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST ||
@@ -90,7 +86,7 @@ jcv_av *jcv_item_at_place(jcv *c, jcv_av *o, jcv_av *i) {
         return NULL;
     if (!n)
         jcv_refuse(c, JCV_RAISES " by an index of nothing");
-    jcv_val *place = jcv_place_among(c, i, int_const(c, n));
+    jcv_val *place = jcv_place_among(c, i, jcv_int_const(c, n));
     jcv_av *number = jcv_number_at(c, items, n, place);
     PyObject *constant = number ? NULL : constant_tuple(c, items, n);
     if (number || constant)

@@ -20,10 +20,6 @@
 const char jcv_never[] = "a list without items so far";
 
 static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
-static jcv_val *int_const(jcv *c, int64_t v) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
-}
-
 jcv_av *jcv_seq(jcv *c, const char *what, jcv_av *const *bases, unsigned n) {
     jcv_av *a = jcv_tuple(c, bases, n);
     a->kind = AV_SEQ;
@@ -54,7 +50,7 @@ const char jcv_bounds[] = "the bounds of a slice";
 static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
     if (at->kind == AV_PY && at->py == Py_None)
         return otherwise;
-    jcv_val *v = jcv_number(c, at), *len = jcv_number(c, n), *zero = int_const(c, 0);
+    jcv_val *v = jcv_number(c, at), *len = jcv_number(c, n), *zero = jcv_int_const(c, 0);
     if (!v || v->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "%s as a bound of a slice", jcv_describe(at));
     if (at->kind == AV_PY && jcv_long(c, at) == 0)
@@ -105,11 +101,11 @@ static jcv_av *known_part(jcv *c, jcv_av *list, jcv_av *const *bounds) {
     long n = to > from ? to - from : 0, far = first ? to : -from;
     if (!first && !last)
         return NULL;
-    jcv_val *in[2] = {jcv_host_len(c, list), int_const(c, far)};
+    jcv_val *in[2] = {jcv_host_len(c, list), jcv_int_const(c, far)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], as_long);
     jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
     for (long i = 0; i < n; i++)
-        items[i] = jcv_host_item(c, list, int_const(c, from + i));
+        items[i] = jcv_host_item(c, list, jcv_int_const(c, from + i));
     return jcv_list(c, items, (unsigned)n);
 }
 
@@ -140,7 +136,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *count = clamped(c, bounds[1], n, n);
     if (!(start->kind == AV_PY && jcv_long(c, start) == 0)) {
         jcv_val *in[2] = {jcv_number(c, jcv_binary(c, JPY_SUB, count, start, false)),
-                          int_const(c, 0)};
+                          jcv_int_const(c, 0)};
         count = jcv_scalar(c, &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0]);
     }
     if (jcv_is_slice(o))
@@ -164,7 +160,7 @@ static jcv_val *range_count(jcv *c, jcv_av *r) {
         n = jcv_binary(c, JPY_ADD, n, number(c, s - 1), false);
         n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
     }
-    jcv_val *in[2] = {jcv_number(c, n), int_const(c, 0)};
+    jcv_val *in[2] = {jcv_number(c, n), jcv_int_const(c, 0)};
     return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
 }
 
@@ -186,7 +182,7 @@ static jcv_val *count_of(jcv *c, jcv_av *a) {
         return jcv_seq_count(c, a);
     if (a->kind == AV_SEQ || !jcv_items(c, a, &items, &n))
         jcv_refuse(c, "the length of %s", jcv_describe(a));
-    return int_const(c, n);
+    return jcv_int_const(c, n);
 }
 
 jcv_val *jcv_seq_count(jcv *c, jcv_av *a) {
@@ -216,7 +212,7 @@ jcv_av *jcv_number_at(jcv *c, jcv_av *const *items, unsigned n, jcv_val *i) {
             return NULL;
     jcv_val *v = jcv_number(c, items[n - 1]);
     for (unsigned k = n - 1; k-- > 0;) {
-        jcv_val *at[2] = {i, int_const(c, k)};
+        jcv_val *at[2] = {i, jcv_int_const(c, k)};
         jcv_val *in[3] = {&jcv_op(c, JN_OP(s_eq), at, 2, NULL)->out[0], jcv_number(c, items[k]), v};
         v = &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0];
     }
@@ -293,7 +289,7 @@ jcv_av *jcv_seq_at(jcv *c, jcv_av *a, jcv_av *at) {
 }
 
 static void assert_count(jcv *c, jcv_av *a, Py_ssize_t n) {
-    jcv_val *in[2] = {jcv_seq_count(c, a), int_const(c, n)};
+    jcv_val *in[2] = {jcv_seq_count(c, a), jcv_int_const(c, n)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a list has the length seen");
 }
 
@@ -321,7 +317,7 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     jcv_av *all = jcv_tuple(c, NULL, 0);
     all->items = jcv_alloc(c, (size_t)(n + 1) * sizeof *all->items);
     for (all->n = 0; all->n < (unsigned)n; all->n++)
-        all->items[all->n] = jcv_host_item(c, a, int_const(c, all->n));
+        all->items[all->n] = jcv_host_item(c, a, jcv_int_const(c, all->n));
     return all;
 }
 
@@ -339,11 +335,11 @@ jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds) {
     long n = PyLong_CheckExact(stop->py) ? PyLong_AsLongAndOverflow(stop->py, &overflow) : -1;
     if (!list || !first || !one || n < 0 || n > MAX_LENGTH)
         return NULL;
-    jcv_val *in[2] = {jcv_seq_count(c, a), int_const(c, n)};
+    jcv_val *in[2] = {jcv_seq_count(c, a), jcv_int_const(c, n)};
     jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], as_long);
     jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
     for (long i = 0; i < n; i++)
-        items[i] = jcv_seq_item(c, a, int_const(c, i));
+        items[i] = jcv_seq_item(c, a, jcv_int_const(c, i));
     return jcv_list(c, items, (unsigned)n);
 }
 
@@ -354,7 +350,7 @@ jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {
     jcv_av *all = jcv_tuple(c, NULL, 0);
     all->items = jcv_alloc(c, (n + 1) * sizeof *all->items);
     for (; all->n < n; all->n++)
-        all->items[all->n] = jcv_seq_next(c, a, int_const(c, all->n), true);
+        all->items[all->n] = jcv_seq_next(c, a, jcv_int_const(c, all->n), true);
     return all;
 }
 

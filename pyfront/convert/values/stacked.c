@@ -18,10 +18,6 @@
 #include "pyfront/convert/tensors/tensors.h"
 
 static jcv_av *number(jcv *c, int64_t v) { return jcv_take(c, PyLong_FromLongLong(v)); }
-static jcv_val *int_const(jcv *c, int64_t v) {
-    return jcv_scalar_const(c, JANUS_KIND_INT, (janus_scalar){.i = v});
-}
-
 /* An op whose result may have an unknown dim; without recording it has no history. */
 static jcv_val *op(jcv *c, const jn_op *o, jcv_val *const *in, unsigned n, const void *attrs) {
     c->any_dims = true;
@@ -166,7 +162,7 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
     jcv_val *zero = jn_dtype_is_float(d)
                         ? jcv_scalar_const(c, JANUS_KIND_FLOAT, (janus_scalar){.f = 0})
                     : d == JANUS_BOOL ? jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0})
-                                      : int_const(c, 0);
+                                      : jcv_int_const(c, 0);
     if (tensor && jcv_any_dim_varies(c, t))
         jcv_pass_symbols(c, t);
     jcv_val *v = op(c, JN_OP(full), &zero, 1, &attrs);
@@ -186,12 +182,12 @@ static jcv_av *no_rows(jcv *c, const jn_type *t) {
 
 /* Part `leaf` of the item at place i of a list whose items have n parts. */
 static jcv_val *key_of(jcv *c, jcv_val *key, jcv_val *i, unsigned n, unsigned leaf) {
-    jcv_val *in[2] = {i, int_const(c, n)};
+    jcv_val *in[2] = {i, jcv_int_const(c, n)};
     if (n > 1)
         in[0] = &jcv_op(c, JN_OP(s_mul), in, 2, NULL)->out[0];
     in[1] = key;
     in[0] = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
-    in[1] = leaf ? int_const(c, leaf) : NULL;
+    in[1] = leaf ? jcv_int_const(c, leaf) : NULL;
     return leaf ? &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0] : in[0];
 }
 

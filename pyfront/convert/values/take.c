@@ -82,20 +82,13 @@ bool jcv_try_each(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user) {
     return try_taking(c, a, NULL, fn, user) != NULL;
 }
 
-static void append(jcv *c, void *list, jcv_av *item) { jcv_live_append(c, list, item); }
-
-/* A list of the graph: somebody sees which objects its items are (finish/identity.c). */
-static jcv_av *as_objects(jcv *c, jcv_av *a, const jpy_tree *site) {
-    jcv_av *l = jcv_born(c, site, NULL, 0, false);
-    jcv_visit(c, a, NULL, append, l);
-    return l;
-}
-
+/* Where somebody sees which objects its items are (finish/identity.c) it is a list of the graph. */
 static jcv_av *collect(jcv *c, jcv_av *a) {
     const jpy_tree *site =
         a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
-    return site && jcv_live_site(c, site) ? as_objects(c, a, site)
-                                          : jcv_collect_at(c, jcv_feed, a, true, site);
+    if (site && jcv_live_site(c, site))
+        return jcv_objects_of(c, (jcv_av *[]){jcv_rest(c, a)}, 1, site, true);
+    return jcv_collect_at(c, jcv_feed, a, true, site);
 }
 
 /* NULL: they cannot be rows. */

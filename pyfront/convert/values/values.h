@@ -95,6 +95,8 @@ void jcv_feed(jcv *c, void *iterable, jcv_visit_fn fn, void *user);
 /* a op b of lists, or a list and an int; NULL: it is something else. */
 jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b);
 
+/* Appends all items to a list of the graph. */
+void jcv_live_extend(jcv *c, jcv_av *list, jcv_av *items);
 /* What stands for the items of something of which only the graph knows how many there are, among
  * arguments or items of a display. */
 jcv_av *jcv_rest(jcv *c, jcv_av *of);
