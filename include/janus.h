@@ -313,6 +313,9 @@ typedef struct janus_host_ops {
      */
     janus_status (*draw)(void *ctx, janus_object o, janus_draw what, int64_t at, int64_t n,
                          int64_t *out);
+    /* More writes of the commit: del o[index] and o.insert(index, v), 0 <= index. */
+    janus_status (*del_item)(void *ctx, janus_object o, int64_t index);
+    janus_status (*insert)(void *ctx, janus_object o, int64_t index, const janus_host_value *v);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -546,6 +546,10 @@ typedef struct janus_host_setitem_attrs {
     size_t struct_size;
     int64_t tag; /* default: 0 */
 } janus_host_setitem_attrs;
+typedef struct janus_host_insert_attrs {
+    size_t struct_size;
+    int64_t tag; /* default: 0 */
+} janus_host_insert_attrs;
 typedef struct janus_host_setkey_attrs {
     size_t struct_size;
     int64_t tag; /* default: 0 */
@@ -4331,6 +4335,21 @@ static inline janus_status janus_build_host_pop(janus_subgraph *g, janus_value o
     return st;
 }
 
+/* o.pop(index), of a list that has such an item */
+static inline janus_status janus_build_host_delitem(janus_subgraph *g, janus_value o, janus_value index, janus_value *out_y) {
+    janus_value in[2];
+    janus_value out[1];
+    janus_status st;
+    in[0] = o;
+    in[1] = index;
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "host.delitem", in, 2, NULL, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
 /* del o[key], of a dict that has it */
 static inline janus_status janus_build_host_delkey(janus_subgraph *g, janus_value o, janus_value key) {
     janus_value in[2];
@@ -4381,6 +4400,17 @@ static inline janus_status janus_build_host_setitem(janus_subgraph *g, janus_val
     in[1] = index;
     in[2] = v;
     st = janus_build(g, "host.setitem", in, 3, attrs, NULL, 0);
+    return st;
+}
+
+/* o.insert(index, v), of a list: a place beyond its ends is that end */
+static inline janus_status janus_build_host_insert(janus_subgraph *g, janus_value o, janus_value index, janus_value v, const janus_host_insert_attrs *attrs) {
+    janus_value in[3];
+    janus_status st;
+    in[0] = o;
+    in[1] = index;
+    in[2] = v;
+    st = janus_build(g, "host.insert", in, 3, attrs, NULL, 0);
     return st;
 }
 

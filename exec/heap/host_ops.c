@@ -36,7 +36,9 @@ typedef enum jn_host_what {
     H_SETITEM,
     H_SETKEY,
     H_APPEND,
+    H_INSERT,
     H_POP,
+    H_DELITEM,
     H_DELKEY,
     H_DELATTR,
     H_EMIT,
@@ -53,11 +55,12 @@ typedef enum jn_host_what {
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr",    "host.item",    "host.key",     "host.len",    "host.type", "host.is",
-    "host.unbox",   "host.has",     "host.hasattr", "host.id",     "host.draw", "host.new",
-    "host.setattr", "host.setitem", "host.setkey",  "host.append", "host.pop",  "host.delkey",
-    "host.delattr", "host.emit",    "wire.put",     "wire.of",     "wire.read", "wire.has",
-    "wire.take",    "wire.set",     "wire.mark",    "rows.new",    "rows.mark", "rows.take"};
+    "host.attr",    "host.item",    "host.key",     "host.len",    "host.type",   "host.is",
+    "host.unbox",   "host.has",     "host.hasattr", "host.id",     "host.draw",   "host.new",
+    "host.setattr", "host.setitem", "host.setkey",  "host.append", "host.insert", "host.pop",
+    "host.delitem", "host.delkey",  "host.delattr", "host.emit",   "wire.put",    "wire.of",
+    "wire.read",    "wire.has",     "wire.take",    "wire.set",    "wire.mark",   "rows.new",
+    "rows.mark",    "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -91,7 +94,9 @@ jn_effects jn_host_effects(const jn_host_call *c) {
     case H_DELATTR:
         return (jn_effects){0, class_of_attr(c->key), 0};
     case H_SETITEM:
+    case H_INSERT:
     case H_POP:
+    case H_DELITEM:
         return (jn_effects){0, CLASS_ITEMS, 0};
     case H_APPEND:
         return (jn_effects){0, 0, CLASS_ITEMS};
@@ -149,9 +154,10 @@ static jn_box operand(jn_run *r, const jn_host_call *c, const jn_slot *slots, un
 
 jn_future *jn_host_waits_for(jn_run *r, const jn_host_call *c, jn_cells cells) {
     for (unsigned i = 0; i < c->n; i++) {
-        bool stored = c->what == H_NEW || c->what == H_EMIT ||
-                      ((c->what == H_SETATTR || c->what == H_APPEND) && i == 1) ||
-                      ((c->what == H_SETITEM || c->what == H_SETKEY) && i == 2);
+        bool stored =
+            c->what == H_NEW || c->what == H_EMIT ||
+            ((c->what == H_SETATTR || c->what == H_APPEND) && i == 1) ||
+            ((c->what == H_SETITEM || c->what == H_INSERT || c->what == H_SETKEY) && i == 2);
         jn_future *f = jn_pending(r, cells, c->in[i]);
         if (stored || c->in[i] == JN_NO_SLOT)
             continue;
@@ -287,6 +293,12 @@ static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_sl
         e.value = operand(r, c, slots, 2);
         JN_TRY(jn_ov_set_item(r, e.object, &e.index, e.value));
         break;
+    case H_INSERT:
+        e.kind = JN_EFFECT_INSERT;
+        e.index = operand(r, c, slots, 1).v.i;
+        e.value = operand(r, c, slots, 2);
+        JN_TRY(jn_ov_insert(r, e.object, &e.index, e.value));
+        break;
     case H_APPEND:
         e.kind = JN_EFFECT_APPEND;
         e.value = operand(r, c, slots, 1);
@@ -310,6 +322,10 @@ static janus_status remove_from(jn_run *r, const jn_host_call *c, const jn_slot 
     e.object = o.v.p;
     if (c->what == H_POP) {
         JN_TRY(jn_ov_pop(r, e.object, out));
+    } else if (c->what == H_DELITEM) {
+        e.kind = JN_EFFECT_DEL_ITEM;
+        e.index = operand(r, c, slots, 1).v.i;
+        JN_TRY(jn_ov_del_item(r, e.object, &e.index, out));
     } else if (c->what == H_DELKEY) {
         e.kind = JN_EFFECT_DEL_KEY;
         e.key = operand(r, c, slots, 1);
@@ -428,12 +444,14 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
     case H_SETITEM:
     case H_SETKEY:
     case H_APPEND:
+    case H_INSERT:
         return write_location(r, c, slots);
     case H_NEW:
         return make_new(r, c, slots, &slots[dst]);
     case H_EMIT:
         return emit(r, c, slots);
     case H_POP:
+    case H_DELITEM:
         JN_TRY(remove_from(r, c, slots, &out));
         return box(r, out, &slots[dst]);
     case H_DELKEY:

@@ -282,6 +282,10 @@ static janus_status apply(jn_run *r, const jn_effect *e) {
         return h->append ? h->append(ctx, e->object, &e->value) : JANUS_UNSUPPORTED;
     case JN_EFFECT_POP:
         return h->pop ? h->pop(ctx, e->object) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_DEL_ITEM:
+        return h->del_item ? h->del_item(ctx, e->object, e->index) : JANUS_UNSUPPORTED;
+    case JN_EFFECT_INSERT:
+        return h->insert ? h->insert(ctx, e->object, e->index, &e->value) : JANUS_UNSUPPORTED;
     case JN_EFFECT_DEL_KEY:
         return h->del_key ? h->del_key(ctx, e->object, &e->key) : JANUS_UNSUPPORTED;
     case JN_EFFECT_DEL_ATTR:

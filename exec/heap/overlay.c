@@ -27,8 +27,12 @@ typedef struct jn_appended {
 
 typedef struct jn_overlay_entry {
     location at;
-    jn_box value;                 /* attributes, items, keys */
-    JN_VEC(jn_appended) appended; /* lists */
+    jn_box value; /* attributes, items, keys */
+    /* Lists: what comes behind the first `length` items, from `first` on; a queue loses and gets
+     * items at its front without moving the others. */
+    JN_VEC(jn_appended) appended;
+    size_t first;
+    size_t settled; /* what stands before it stays where it is, whatever place it is of */
     bool disordered;
     int64_t length; /* lists: items of the heap's list that are left; dicts: keys more */
     UT_hash_handle hh;
@@ -74,7 +78,7 @@ void jn_overlay_free(jn_run *r) {
 janus_status jn_overlay_each(jn_run *r, janus_status (*fn)(void *arg, jn_box *b), void *arg) {
     for (jn_overlay_entry *e = r->of_heap.overlay; e; e = e->hh.next) {
         JN_TRY(fn(arg, &e->value));
-        for (size_t i = 0; i < e->appended.n; i++)
+        for (size_t i = e->first; i < e->appended.n; i++)
             JN_TRY(fn(arg, &e->appended.data[i].value));
     }
     return JANUS_OK;
@@ -159,10 +163,12 @@ static janus_status heap_length(jn_run *r, janus_object o, int64_t *out) {
     return r->host.length(r->options.host_ctx, o, out);
 }
 
+static int64_t n_appended(const jn_overlay_entry *e) { return (int64_t)(e->appended.n - e->first); }
+
 janus_status jn_ov_length(jn_run *r, janus_object o, int64_t *out) {
     const jn_overlay_entry *e = find(r, o, 0, AT_LIST);
     if (e) {
-        *out = e->length + (int64_t)e->appended.n;
+        *out = e->length + n_appended(e);
         return JANUS_OK;
     }
     JN_TRY(heap_length(r, o, out));
@@ -198,9 +204,10 @@ static jn_overlay_entry *find_list(const jn_run *r, janus_object o) {
     jn_overlay_entry *e = find(r, o, 0, AT_LIST);
     if (!e || !e->disordered)
         return e;
-    for (size_t i = 0; i < e->appended.n; i++)
+    size_t from = e->settled > e->first ? e->settled : e->first;
+    for (size_t i = from; i < e->appended.n; i++)
         e->appended.data[i].number = i;
-    qsort(e->appended.data, e->appended.n, sizeof *e->appended.data, by_place);
+    qsort(e->appended.data + from, e->appended.n - from, sizeof *e->appended.data, by_place);
     e->disordered = false;
     return e;
 }
@@ -234,11 +241,11 @@ janus_status jn_ov_get_item(jn_run *r, janus_object o, int64_t index, jn_box *ou
     }
     if (!e)
         return below(r, o, index, out);
-    if (index < 0 || index >= e->length + (int64_t)e->appended.n)
+    if (index < 0 || index >= e->length + n_appended(e))
         return missing("item");
     if (index < e->length)
         return below(r, o, index, out);
-    *out = e->appended.data[index - e->length].value;
+    *out = e->appended.data[e->first + (size_t)(index - e->length)].value;
     return JANUS_OK;
 }
 
@@ -251,7 +258,7 @@ janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box va
         return missing("item");
     jn_overlay_entry *e = find_list(r, o);
     if (e && *index >= e->length) {
-        e->appended.data[*index - e->length].value = value;
+        e->appended.data[e->first + (size_t)(*index - e->length)].value = value;
         return JANUS_OK;
     }
     e = put(r, o, *index, AT_ITEM);
@@ -265,7 +272,8 @@ janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value) {
     jn_overlay_entry *e;
     JN_TRY(list_state(r, o, &e));
     jn_appended a = {value, r->here, 0};
-    if (e->appended.n && jn_vec_last(&e->appended).place != a.place)
+    if (e->appended.n > e->first && e->appended.n > e->settled &&
+        jn_vec_last(&e->appended).place != a.place)
         e->disordered |= jn_vec_last(&e->appended).place && a.place &&
                          a.place->label < jn_vec_last(&e->appended).place->label;
     return jn_vec_push(&e->appended, a) ? JANUS_OK : JN_NO_MEMORY();
@@ -275,8 +283,10 @@ janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out) {
     jn_overlay_entry *e;
     JN_TRY(list_state(r, o, &e));
     (void)find_list(r, o);
-    if (e->appended.n) {
+    if (n_appended(e)) {
         *out = jn_vec_pop(&e->appended).value;
+        if (e->settled > e->appended.n)
+            e->settled = e->appended.n;
         return JANUS_OK;
     }
     if (!e->length)
@@ -284,6 +294,82 @@ janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out) {
     JN_TRY(below(r, o, e->length - 1, out));
     /* what is appended in its place is found before an item written there */
     e->length--;
+    return JANUS_OK;
+}
+
+/* Room for n more at the front of what is behind the first items. */
+static janus_status room_before(jn_overlay_entry *e, size_t n) {
+    if (e->first >= n)
+        return JANUS_OK;
+    size_t more = n + (size_t)n_appended(e) + 8;
+    if (!jn_vec_reserve(&e->appended, e->appended.n + more))
+        return JN_NO_MEMORY();
+    memmove(e->appended.data + e->first + more, e->appended.data + e->first,
+            (size_t)n_appended(e) * sizeof *e->appended.data);
+    e->first += more;
+    e->appended.n += more;
+    return JANUS_OK;
+}
+
+/* The list's state with item `index` and all behind it among what can be moved, and these in the
+ * order that they have from now on. */
+static janus_status list_from(jn_run *r, janus_object o, int64_t index, jn_overlay_entry **out) {
+    jn_overlay_entry *e;
+    JN_TRY(list_state(r, o, out));
+    *out = e = find_list(r, o);
+    if (index < e->length)
+        JN_TRY(room_before(e, (size_t)(e->length - index)));
+    while (index < e->length) {
+        jn_appended a = {0};
+        JN_TRY(below(r, o, e->length - 1, &a.value));
+        e->appended.data[--e->first] = a;
+        e->length--;
+    }
+    e->settled = e->appended.n;
+    return JANUS_OK;
+}
+
+janus_status jn_ov_insert(jn_run *r, janus_object o, int64_t *index, jn_box value) {
+    jn_overlay_entry *e;
+    int64_t n;
+    JN_TRY(jn_ov_length(r, o, &n));
+    *index += *index < 0 ? n : 0;
+    *index = *index < 0 ? 0 : *index > n ? n : *index;
+    JN_TRY(list_from(r, o, *index, &e));
+    jn_appended *a, put = {value, NULL, 0};
+    size_t before = (size_t)(*index - e->length);
+    if (before) {
+        if (!jn_vec_push(&e->appended, put))
+            return JN_NO_MEMORY();
+        a = e->appended.data + e->first + before;
+        memmove(a + 1, a, (e->appended.n - 1 - e->first - before) * sizeof *a);
+    } else {
+        JN_TRY(room_before(e, 1));
+        a = e->appended.data + --e->first;
+    }
+    *a = put;
+    e->settled = e->appended.n;
+    return JANUS_OK;
+}
+
+janus_status jn_ov_del_item(jn_run *r, janus_object o, int64_t *index, jn_box *out) {
+    jn_overlay_entry *e;
+    int64_t n;
+    JN_TRY(jn_ov_length(r, o, &n));
+    *index += *index < 0 ? n : 0;
+    if (*index < 0 || *index >= n)
+        return missing("item");
+    JN_TRY(list_from(r, o, *index, &e));
+    size_t before = (size_t)(*index - e->length);
+    jn_appended *a = e->appended.data + e->first + before;
+    *out = a->value;
+    if (before) {
+        memmove(a, a + 1, (e->appended.n - 1 - e->first - before) * sizeof *a);
+        e->appended.n--;
+    } else {
+        e->first++;
+    }
+    e->settled = e->appended.n;
     return JANUS_OK;
 }
 

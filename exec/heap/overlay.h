@@ -22,6 +22,8 @@ janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box va
 janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box value);
 janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value);
 janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out);
+janus_status jn_ov_insert(jn_run *r, janus_object o, int64_t *index, jn_box value);
+janus_status jn_ov_del_item(jn_run *r, janus_object o, int64_t *index, jn_box *out);
 janus_status jn_ov_del_key(jn_run *r, janus_object o, const jn_box *key);
 /* Marks what was made and outlives the run, by the log and the results. */
 janus_status jn_find_escapes(jn_run *r);

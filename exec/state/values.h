@@ -18,6 +18,8 @@ typedef enum jn_effect_kind {
     JN_EFFECT_STORE,    /* tensor data: target[...] = value, in place */
     JN_EFFECT_NEW,      /* object was made; index: a janus_birth */
     JN_EFFECT_POP,      /* object.pop() */
+    JN_EFFECT_DEL_ITEM, /* del object[index], 0 <= index < len(object) */
+    JN_EFFECT_INSERT,   /* object.insert(index, value), 0 <= index <= len(object) */
     JN_EFFECT_DEL_KEY,  /* del object[key] */
     JN_EFFECT_DEL_ATTR, /* del object.key */
     JN_EFFECT_EMIT      /* done by the embedding program while preparing */
@@ -27,7 +29,7 @@ typedef enum jn_effect_kind {
 typedef struct jn_effect {
     jn_effect_kind kind;
     janus_object object;
-    int64_t index;        /* SET_ATTR: attribute number; SET_ITEM: index */
+    int64_t index;        /* SET_ATTR: attribute number; items: index */
     janus_host_value key; /* SET_KEY */
     janus_host_value value;
     janus_tensor *target; /* STORE: borrowed from the caller's argument or a host object */

@@ -121,7 +121,8 @@ static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
     static const jpy_write_kind kinds[] = {
         [JN_EFFECT_SET_ATTR] = JPY_WRITE_ATTR, [JN_EFFECT_DEL_ATTR] = JPY_WRITE_ATTR,
         [JN_EFFECT_SET_ITEM] = JPY_WRITE_ITEM, [JN_EFFECT_APPEND] = JPY_WRITE_APPEND,
-        [JN_EFFECT_POP] = JPY_WRITE_POP,       [JN_EFFECT_SET_KEY] = JPY_WRITE_KEY,
+        [JN_EFFECT_INSERT] = JPY_WRITE_INSERT, [JN_EFFECT_POP] = JPY_WRITE_POP,
+        [JN_EFFECT_DEL_ITEM] = JPY_WRITE_DEL,  [JN_EFFECT_SET_KEY] = JPY_WRITE_KEY,
         [JN_EFFECT_DEL_KEY] = JPY_WRITE_KEY,
     };
     if (e->kind == JN_EFFECT_STORE)
@@ -137,15 +138,15 @@ static bool add_effect(jpy_writes *w, const jpy_making *m, const jn_effect *e) {
     if (!x)
         return false;
     x->index = (Py_ssize_t)e->index;
-    bool gone = e->kind == JN_EFFECT_DEL_ATTR || e->kind == JN_EFFECT_DEL_KEY;
-    if (x->kind != JPY_WRITE_POP && !gone && !(x->v = jpy_host_object(&e->value)))
+    bool gone = e->kind == JN_EFFECT_DEL_ATTR || e->kind == JN_EFFECT_DEL_KEY ||
+                e->kind == JN_EFFECT_POP || e->kind == JN_EFFECT_DEL_ITEM;
+    if (!gone && !(x->v = jpy_host_object(&e->value)))
         return false;
     if (x->kind == JPY_WRITE_ATTR)
         x->key = Py_NewRef(PyList_GET_ITEM(m->e->attr_names, (Py_ssize_t)e->index));
     else if (x->kind == JPY_WRITE_KEY)
         x->key = jpy_host_object(&e->key);
-    return x->key || x->kind == JPY_WRITE_ITEM || x->kind == JPY_WRITE_APPEND ||
-           x->kind == JPY_WRITE_POP;
+    return x->key || (x->kind != JPY_WRITE_ATTR && x->kind != JPY_WRITE_KEY);
 }
 
 bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run) {
@@ -280,7 +281,7 @@ static int finish_key(jpy_writes *w, const jpy_write *x) {
 
 static int finish_item(jpy_writes *w, jpy_write *x) {
     PyListObject *l = (PyListObject *)x->o;
-    Py_ssize_t n = PyList_GET_SIZE(x->o);
+    Py_ssize_t n = PyList_GET_SIZE(x->o), at;
     switch (x->kind) {
     case JPY_WRITE_ITEM:
         if (x->index >= n)
@@ -289,15 +290,20 @@ static int finish_item(jpy_writes *w, jpy_write *x) {
         PyList_SET_ITEM(x->o, x->index, x->v);
         break;
     case JPY_WRITE_APPEND:
+    case JPY_WRITE_INSERT:
+        at = x->kind == JPY_WRITE_APPEND || x->index > n ? n : x->index;
         if (l->allocated <= n) /* another thread has taken what was reserved */
-            return PyList_Append(x->o, x->v);
+            return PyList_Insert(x->o, at, x->v);
         Py_SET_SIZE(l, n + 1);
-        PyList_SET_ITEM(x->o, n, x->v);
+        memmove(l->ob_item + at + 1, l->ob_item + at, (size_t)(n - at) * sizeof *l->ob_item);
+        PyList_SET_ITEM(x->o, at, x->v);
         break;
     default:
-        if (!n)
+        at = x->kind == JPY_WRITE_DEL ? x->index : n - 1;
+        if (at < 0 || at >= n)
             return -1;
-        drop(w, PyList_GET_ITEM(x->o, n - 1));
+        drop(w, PyList_GET_ITEM(x->o, at));
+        memmove(l->ob_item + at, l->ob_item + at + 1, (size_t)(n - 1 - at) * sizeof *l->ob_item);
         Py_SET_SIZE(l, n - 1);
         return 0;
     }
@@ -326,7 +332,9 @@ static int finish(jpy_writes *w, jn_copies *copies, jpy_write *x) {
         return finish_key(w, x);
     case JPY_WRITE_ITEM:
     case JPY_WRITE_APPEND:
+    case JPY_WRITE_INSERT:
     case JPY_WRITE_POP:
+    case JPY_WRITE_DEL:
         return finish_item(w, x);
     case JPY_WRITE_LIST:
         jpy_list_swap(x->o, x->v);

@@ -24,7 +24,9 @@ typedef enum jpy_write_kind {
     JPY_WRITE_CLEAR,  /* dict o .clear() */
     JPY_WRITE_ITEM,   /* list o [index] = v */
     JPY_WRITE_APPEND, /* list o .append(v) */
+    JPY_WRITE_INSERT, /* list o .insert(index, v) */
     JPY_WRITE_POP,    /* list o .pop() */
+    JPY_WRITE_DEL,    /* del list o [index] */
     JPY_WRITE_LIST,   /* list o [:] = v, a list that nobody else has */
     JPY_WRITE_FLAG,   /* tensor o .requires_grad = v */
     JPY_WRITE_GRAD,   /* tensor o .grad = v, NULL: none */
@@ -47,9 +49,10 @@ typedef struct jpy_write {
 
 typedef struct jpy_target { /* a container of which more is known than one write */
     PyObject *o;
-    Py_ssize_t appends; /* to a list */
+    Py_ssize_t appends; /* and insertions, to a list */
     Py_ssize_t popped;  /* of a list, as far as jpy_writes_are_quiet has come */
     PyObject *deleted;  /* set: what was deleted of it so far */
+    bool all_go;        /* any item of a list may be taken out */
     bool cleared;
     bool moves;     /* what was deleted comes again, behind all others */
     PyObject *dict; /* `o`, or its instance dict, which is to have ... */

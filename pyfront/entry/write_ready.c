@@ -161,6 +161,7 @@ static bool is_telling(const jpy_write *x) {
         return !x->v;
     case JPY_WRITE_CLEAR:
     case JPY_WRITE_APPEND:
+    case JPY_WRITE_INSERT:
         return true;
     default:
         return false;
@@ -175,7 +176,7 @@ static bool find_targets(jpy_writes *w) {
         jpy_target *t = target(w, x->o);
         if (!t)
             return false;
-        t->appends += x->kind == JPY_WRITE_APPEND;
+        t->appends += x->kind == JPY_WRITE_APPEND || x->kind == JPY_WRITE_INSERT;
     }
     return true;
 }
@@ -343,8 +344,16 @@ static void all_goes(jpy_dying *d, PyObject *o) {
 
 /* Of a list from which items are popped they go from its end, whatever is put there meanwhile. */
 static void last_goes(jpy_dying *d, const jpy_write *x) {
-    if (x->of && x->of->popped < PyList_GET_SIZE(x->o))
+    if (x->of && !x->of->all_go && x->of->popped < PyList_GET_SIZE(x->o))
         jpy_goes(d, PyList_GET_ITEM(x->o, PyList_GET_SIZE(x->o) - ++x->of->popped));
+}
+
+/* An item at any other place: which one of the list as it is, what came before decides. */
+static void one_goes(jpy_dying *d, const jpy_write *x) {
+    if (!x->of || x->of->all_go)
+        return;
+    x->of->all_go = true;
+    all_goes(d, x->o);
 }
 
 static void replaced(jpy_dying *d, const jpy_write *x) {
@@ -366,6 +375,9 @@ static void replaced(jpy_dying *d, const jpy_write *x) {
     case JPY_WRITE_POP:
         last_goes(d, x);
         break;
+    case JPY_WRITE_DEL:
+        one_goes(d, x);
+        break;
     case JPY_WRITE_GRAD:
         jpy_goes(d, ((jpy_tensor *)x->o)->grad);
         break;
@@ -373,6 +385,7 @@ static void replaced(jpy_dying *d, const jpy_write *x) {
         d->loud = d->loud || ((jpy_tensor *)x->o)->t->storage->release;
         break;
     case JPY_WRITE_APPEND:
+    case JPY_WRITE_INSERT:
     case JPY_WRITE_FLAG:
     case JPY_WRITE_STORE:
         break;
@@ -385,7 +398,8 @@ bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const jpy_host *ho
     jpy_dying d = {.own = run_goes, .ctx = &ctx};
     for (size_t i = 0; i < w->all.n && !d.loud; i++) {
         jpy_write *x = &w->all.data[i];
-        if (x->kind == JPY_WRITE_POP && !(x->of = target(w, x->o)))
+        bool taken = x->kind == JPY_WRITE_POP || x->kind == JPY_WRITE_DEL;
+        if (taken && !(x->of = target(w, x->o)))
             d.loud = true;
         if (x->kind == JPY_WRITE_KEY && jpy_key_asks(x->o, x->key)) {
             d.loud = true;

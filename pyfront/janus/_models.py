@@ -647,7 +647,8 @@ def _iconcat(a, b, /):
     return a
 
 
-# What the methods of a list mean of which only the run knows what is in it: by its length, single items, append() and pop().
+# What the methods of a list mean of which only the run knows what is in it: by its length and
+# what is read, written, inserted and deleted at single places.
 
 
 def _bound(at, n, otherwise):
@@ -675,32 +676,15 @@ def _set_part(items, start, stop, step, more):
     more = list(more)
     n = len(items)
     start = _bound(start, n, 0)
-    rest = []
-    for i in range(max(start, _bound(stop, n, n)), n):
-        rest.append(items[i])
-    for _ in range(n - start):
-        items.pop()
+    for at in range(_bound(stop, n, n) - 1, start - 1, -1):
+        del items[at]
     for item in more:
-        items.append(item)
-    for item in rest:
-        items.append(item)
+        items.insert(start, item)
+        start += 1
 
 
 def _del_part(items, start, stop, step):
     _set_part(items, start, stop, step, ())
-
-
-def _pop_at(items, at):
-    at = at + len(items) if at < 0 else at
-    if not 0 <= at < len(items):
-        _unknown("an index out of range")
-    item = items[at]
-    _set_part(items, at, at + 1, None, ())
-    return item
-
-
-def _insert(items, at, item):
-    _set_part(items, at, at, None, (item,))
 
 
 def _index(items, item):
@@ -726,7 +710,7 @@ def _contains(items, item):
 
 
 def _remove(items, item):
-    _pop_at(items, _index(items, item))
+    del items[_index(items, item)]
 
 
 def _reverse(items):
@@ -796,10 +780,7 @@ LISTS = {
     "__getitem__[]": _part,
     "__setitem__[]": _set_part,
     "__delitem__[]": _del_part,
-    "__delitem__": _pop_at,
     "copy": _copy,
-    "pop": _pop_at,
-    "insert": _insert,
     "index": _index,
     "count": _count,
     "__contains__": _contains,

@@ -122,6 +122,10 @@ static int perform(jpy_shadow *s, const jpy_write *x) {
         return PyList_SetItem(items, x->index, Py_NewRef(x->v));
     case JPY_WRITE_APPEND:
         return PyList_Append(items, x->v);
+    case JPY_WRITE_INSERT:
+        return PyList_Insert(items, x->index, x->v);
+    case JPY_WRITE_DEL:
+        return x->index < n ? PyList_SetSlice(items, x->index, x->index + 1, NULL) : -1;
     case JPY_WRITE_POP:
         return n ? PyList_SetSlice(items, n - 1, n, NULL) : -1;
     case JPY_WRITE_LIST:

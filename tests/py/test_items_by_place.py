@@ -66,6 +66,10 @@ USES = {
     "deleted": "del items[n]\n    return items",
     "inserted": "items.insert(n, other)\n    return items, items[0]",
     "popped": "v = items.pop(n)\n    return v, items",
+    "queue": "out = []\n    items.append(other)\n    while len(items) > 2:\n        v = items.pop(0)\n        out.append(v)\n        if len(out) < n:\n            items.append(v)\n    return out, items",
+    "put before": "for k in range(n):\n        items.insert(0, xs[k % 3])\n    items.append(other)\n    return items, items.pop(1), items[n:]",
+    "put between": "items.insert(-1, other)\n    items.insert(n, items[0])\n    items.insert(99, items[1])\n    items[n - 1] = other\n    return items, items.pop(-2), items.pop()",
+    "gone by turns": "for k in range(n):\n        items.append(items.pop(k % 3))\n        del items[-1 - k % 2]\n        items.insert(k, other)\n    return items",
     "found": "v = items.index(other)\n    return v, items.count(other), other in items",
     "found after": "items[n] = other\n    return items.index(other), items.count(other), other in items",
     "removed": "items[n] = other\n    items.remove(other)\n    return items",
@@ -75,6 +79,7 @@ USES = {
     "shuffled": "rng.shuffle(items)\n    return items",
     "chosen": "return rng.choice(items), rng.choices(items, k=n % 3 + 1), rng.sample(items, 2)",
     "callee": "def at(k):\n        return items[k]\n    return at(n), at(0)",
+    "recursion that puts before": "def down(k):\n        if k <= 0:\n            return 0\n        items.insert(k % 3, items[k % 2])\n        d = down(k - 1) + 1\n        items.append(items.pop(0))\n        return d\n    return down(n), items",
     "recursion": "def down(k):\n        if k <= 0:\n            return 0\n        items[k % 3] = items[k % 2]\n        return down(k - 1) + 1\n    return down(n), items",
 }
 
@@ -126,3 +131,66 @@ def test_as_undecorated(use):
     assert graphs >= len(ways) * LEAST.get(use, 0.5), f"{graphs} of {len(ways)}"
 
 
+
+
+STEPS = [
+    "items.append(other)",
+    "items.insert(n, other)",
+    "items.insert(0, items[n % len(items)])",
+    "items.insert(len(items) - n, xs[0])",
+    "out.append(items.pop(0))",
+    "out.append(items.pop(n % len(items)))",
+    "out.append(items.pop())",
+    "del items[-1]",
+    "items[n % len(items)] = other",
+    "items[0] = items[-1]",
+    "items[1:n] = [other]",
+    "del items[n:]",
+    "items.reverse()",
+    "out.append(items[n - n // 2 - 1])",
+    "items.extend(xs)",
+    "out.append(len(items))",
+]
+
+
+@pytest.mark.parametrize("where", ["items = xs", "items = []\n    for v in xs:\n        items.append(v)"])
+def test_steps_in_any_order(where):
+    """Steps drawn at random, in a loop: items put in front, behind and between, and taken out there, many times over."""
+    draw, graphs, programs = random.Random(len(where)), 0, share(range(60))
+    for seed in programs:
+        draw.seed(seed)
+        body = "".join(f"        {s}\n" for s in draw.choices(STEPS, k=draw.randint(2, 6)))
+        text = f"def f(xs, other, n, rng):\n    {where}\n    out = []\n    for k in range(n):\n{body}        n = n - k % 2\n    return items, out\n"
+        f = names_of(text)["f"]
+        g = janus.function(f, measure=False, verify=("never", "always")[seed % 2])
+        for i in range(12):
+            kind = list(KINDS)[seed % len(KINDS)]
+            want, got = outcome(f, kind, i), outcome(g, kind, i)
+            assert close(want, got), (text, kind, i, want, got)
+        graphs += g.stats()["graph"] >= 2
+    assert graphs >= 0.45 * len(programs), f"{graphs} of {len(programs)}"
+
+
+def test_a_long_queue():
+    """A step at either end of a list costs the same however long it is: were it a step for each item, this would not come to its end."""
+
+    def turns(n):
+        queue, total = [], 0
+        for i in range(n):
+            queue.append(i)
+        for i in range(n):
+            total += queue.pop(0)
+            queue.insert(0, i)
+            queue.pop(0)
+            if i % 3:
+                queue.append(i)
+        while queue:
+            total -= queue.pop(0)
+        return total
+
+    f = janus.function(turns, measure=False)
+    for n in (10, 20, 30, 40):
+        assert f(n) == turns(n)
+    for n in (1000, 50000):
+        assert f(n) == turns(n)
+    assert f.stats()["graph"] >= 3

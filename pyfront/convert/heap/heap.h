@@ -111,6 +111,9 @@ void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av
 void jcv_live_delattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name);
 void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v);
 jcv_av *jcv_live_pop(jcv *c, jcv_av *o);
+/* o.pop(i) and o.insert(i, v) of a list. */
+jcv_av *jcv_live_delitem(jcv *c, jcv_av *o, jcv_av *i);
+void jcv_live_insert(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v);
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key);

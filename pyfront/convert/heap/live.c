@@ -286,7 +286,7 @@ static jcv_val *stored_in(jcv *c, jcv_av *o, jcv_av *v) {
 }
 
 static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, jcv_av *v) {
-    struct { /* host.append, host.setitem and host.setkey have the tag only */
+    struct { /* host.append, host.insert, host.setitem and host.setkey have the tag only */
         size_t struct_size;
         int64_t tag;
     } attrs = {sizeof attrs, jcv_tag_of(c, v)};
@@ -303,6 +303,8 @@ static void put_item(jcv *c, putting *x, jcv_av *v) {
         jcv_live_append(c, x->o, v);
 }
 
+static void put_before(jcv *c, putting *x, jcv_av *v) { jcv_live_insert(c, x->o, x->key, v); }
+
 static void put_key(jcv *c, putting *x, jcv_av *v) { jcv_live_setkey(c, x->o, x->key, v); }
 
 void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v) {
@@ -317,6 +319,24 @@ void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v) {
 jcv_av *jcv_live_pop(jcv *c, jcv_av *o) {
     container_to_write(c, o);
     jcv_val *v = &jcv_op(c, JN_OP(host_pop), &o->val, 1, NULL)->out[0];
+    c->live_epoch++;
+    c->n_effects++;
+    c->live_items++;
+    return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
+}
+
+/* A place of a list, as an operand. */
+static jcv_val *live_place(jcv *c, jcv_av *i) {
+    jcv_val *v = jcv_number(c, i);
+    if (!v || v->type->kind != JANUS_KIND_INT)
+        jcv_refuse(c, "%s as an index", jcv_describe(i));
+    return v;
+}
+
+jcv_av *jcv_live_delitem(jcv *c, jcv_av *o, jcv_av *i) {
+    container_to_write(c, o);
+    jcv_val *in[2] = {o->val, live_place(c, i)};
+    jcv_val *v = &jcv_op(c, JN_OP(host_delitem), in, 2, NULL)->out[0];
     c->live_epoch++;
     c->n_effects++;
     c->live_items++;
@@ -398,11 +418,18 @@ void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     if (is_optional(c, (putting){.o = o, .key = i, .v = v, .put = put_item}))
         return;
     jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, jcv_number(c, i), stored_in(c, o, v)};
-    if (!in[1] || in[1]->type->kind != JANUS_KIND_INT)
-        jcv_refuse(c, "%s as an index", jcv_describe(i));
+    jcv_val *in[3] = {o->val, live_place(c, i), stored_in(c, o, v)};
     jcv_live_learn(c, l, v);
     write_node(c, JN_OP(host_setitem), in, 3, v);
+}
+
+void jcv_live_insert(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    if (is_optional(c, (putting){.o = o, .key = i, .v = v, .put = put_before}))
+        return;
+    jcv_live *l = container_to_write(c, o);
+    jcv_val *in[3] = {o->val, live_place(c, i), stored_in(c, o, v)};
+    jcv_live_learn(c, l, v);
+    write_node(c, JN_OP(host_insert), in, 3, v);
 }
 
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {

@@ -41,7 +41,8 @@ static bool hands_on(const jcv_node *n, unsigned i) {
     if (n->op == JN_OP(host_emit))
         return true;
     return (n->op == JN_OP(host_setattr) || n->op == JN_OP(host_setitem) ||
-            n->op == JN_OP(host_setkey) || n->op == JN_OP(host_append)) &&
+            n->op == JN_OP(host_insert) || n->op == JN_OP(host_setkey) ||
+            n->op == JN_OP(host_append)) &&
            i + 1 == n->n_in;
 }
 

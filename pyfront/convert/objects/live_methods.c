@@ -3,8 +3,8 @@
  * Methods of lists, tuples, dicts and strings of which only the graph knows what is in them, and
  * searches of what only the graph can find.
  *
- * What the run can do to a list is to read, set and append items and to pop the last one.  All
- * other methods are Python of the same meaning (_models.py) that does that.
+ * What the run can do to a list is to read, set, insert and delete an item.  All other methods
+ * are Python of the same meaning (_models.py) that does that.
  */
 #include "pyfront/convert/objects/objects.h"
 
@@ -138,22 +138,34 @@ static jcv_av *sequence_method(jcv *c, jcv_av *self, const char *name, const jcv
     return jcv_call(c, jcv_constant(c, model), &(jcv_args){.pos = v, .n_pos = n});
 }
 
+/* What the run can do to a list in one step, or for each of several items; NULL: it is another. */
+static jcv_av *list_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    jcv_av *parts[3];
+    if (a->n_kw || jcv_host_type(c, self) != &PyList_Type)
+        return NULL;
+    if (!strcmp(name, "append") && a->n_pos == 1)
+        jcv_live_append(c, self, a->pos[0]);
+    else if (!strcmp(name, "extend") && a->n_pos == 1)
+        jcv_live_extend(c, self, a->pos[0]);
+    else if (!strcmp(name, "insert") && a->n_pos == 2)
+        jcv_live_insert(c, self, a->pos[0], a->pos[1]);
+    else if (!strcmp(name, "__delitem__") && a->n_pos == 1 && !slice_parts(c, a->pos[0], parts))
+        jcv_live_delitem(c, self, a->pos[0]);
+    else if (!strcmp(name, "pop") && a->n_pos < 2)
+        return a->n_pos ? jcv_live_delitem(c, self, a->pos[0]) : jcv_live_pop(c, self);
+    else
+        return NULL;
+    return jcv_none(c);
+}
+
 jcv_av *jcv_live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
     bool dict = jcv_host_has_pairs(c, self);
-    if (!strcmp(name, "append") && a->n_pos == 1 && !dict) {
-        jcv_live_append(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "extend") && a->n_pos == 1 && !dict) {
-        jcv_live_extend(c, self, a->pos[0]);
-        return jcv_none(c);
-    }
-    if (!strcmp(name, "pop") && !a->n_pos && !dict)
-        return jcv_live_pop(c, self);
     if (!dict && jcv_host_type(c, self) == &PyUnicode_Type)
         return text_method(c, self, name, a);
-    if (!dict)
-        return sequence_method(c, self, name, a);
+    if (!dict) {
+        jcv_av *done = list_method(c, self, name, a);
+        return done ? done : sequence_method(c, self, name, a);
+    }
     if (!strcmp(name, "__delitem__")) {
         jcv_live_delkey(c, self, a->pos[0]);
         return jcv_none(c);
