@@ -88,8 +88,13 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
         f->next_try--;
         return;
     }
-    if (!(f->ladder & JPY_RUNG_GRAPH) || !jpy_may_convert(f) ||
-        (JN_UNLIKELY(jpy_stored_on) && look && jpy_stored_take(f, call)))
+    if (!(f->ladder & JPY_RUNG_GRAPH))
+        return;
+    if (!jpy_may_convert(f)) {
+        jpy_word_look(f, call, JPY_TRY_PUT_OFF);
+        return;
+    }
+    if (JN_UNLIKELY(jpy_stored_on) && look && jpy_stored_take(f, call))
         return;
     if (JN_UNLIKELY(f->kept_others) && !f->conversions && !f->entries.n && !f->waited) {
         f->waited = true; /* as in an optimizer's first step: what is kept is for the next ones */
@@ -123,7 +128,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
         jpy_note(f, "not converted: %s", f->reason ? PyUnicode_AsUTF8(f->reason) : "?");
         jpy_regions_refused(f);
         if (!f->skeleton || !f->ops.graph) /* else a part of it runs as graphs */
-            jpy_word_look(f, call, false);
+            jpy_word_look(f, call, JPY_TRY_REFUSED);
         return;
     }
     if (f->entries.n >= JPY_MAX_ENTRIES)
@@ -149,7 +154,7 @@ static void try_convert(jpy_function *f, const jpy_call *call, bool look, int64_
     }
     memmove(f->entries.data + 1, f->entries.data, (f->entries.n - 1) * sizeof *f->entries.data);
     f->entries.data[0] = e;
-    jpy_word_look(f, call, true);
+    jpy_word_look(f, call, JPY_TRY_MADE);
 }
 
 static void rest_if_slow(jpy_function *f) {

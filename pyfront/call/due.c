@@ -6,6 +6,7 @@
 
 enum {
     REFUSALS = 3, /* conversions that are refused before it is said: eight calls */
+    WAITS = 4,    /* as many calls for which one was put off are like a refusal */
     /* as long as they are tried at every miss (call/call.c): */
     CONVERSIONS = 17, /* with few hits, */
     UNHIT = 8         /* with no more than were discarded, where time counts */
@@ -31,17 +32,21 @@ static PyObject *last_discard(const jpy_function *f) {
 }
 
 static bool is_storm(const jpy_function *f) {
-    return (f->conversions >= CONVERSIONS && f->graph < f->conversions * 4) ||
-           (f->measure && f->conversions >= UNHIT && f->graph <= f->fallbacks);
+    uint64_t wanted = f->conversions + f->word.put_off;
+    return (wanted >= CONVERSIONS && f->graph < wanted * 4) ||
+           (f->measure && wanted >= UNHIT && f->graph <= f->fallbacks);
 }
 
-void jpy_word_look(jpy_function *f, const jpy_call *call, bool made) {
+void jpy_word_look(jpy_function *f, const jpy_call *call, jpy_try tried) {
     jpy_word *w = &f->word;
-    if (!made)
-        w->refusals++;
+    bool made = tried == JPY_TRY_MADE || (tried == JPY_TRY_PUT_OFF && !f->refused);
+    w->refusals += tried == JPY_TRY_REFUSED;
+    w->put_off += tried == JPY_TRY_PUT_OFF;
     if (w->said || !w->tensors)
         return;
-    if (!made && w->refusals >= REFUSALS && f->imperative > f->graph) {
+    if (tried == JPY_TRY_PUT_OFF && f->skeleton && f->ops.graph)
+        return; /* a part of it runs as graphs */
+    if (!made && w->refusals + w->put_off / WAITS >= REFUSALS && f->imperative > f->graph) {
         const char *why = f->reason ? PyUnicode_AsUTF8(f->reason) : NULL;
         bool no_source = why && strstr(why, ": its source text ");
         w->due = no_source ? JPY_WORD_NO_SOURCE : JPY_WORD_IMPERATIVE;

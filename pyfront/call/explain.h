@@ -15,8 +15,9 @@ void jpy_report_conversion(jpy_function *f, const jpy_entry *e, PyObject *cause,
 /* What of a call the entry does not take, for people: "the length of argument 0"; NULL: nothing, or
  * no memory (no exception).  New reference. */
 PyObject *jpy_miss(jpy_entry *e, const jpy_call *call);
-/* Looks, after a conversion (made: it gave a graph), whether something is due. */
-void jpy_word_look(jpy_function *f, const jpy_call *call, bool made);
+/* Looks, after a conversion or where one would cost too much, whether something is due. */
+typedef enum jpy_try { JPY_TRY_MADE, JPY_TRY_REFUSED, JPY_TRY_PUT_OFF } jpy_try;
+void jpy_word_look(jpy_function *f, const jpy_call *call, jpy_try tried);
 /* _dump_text(what, suffix), _page(what, extra): what janus.dump writes. */
 PyObject *jpy_dump_text(PyObject *module, PyObject *args);
 PyObject *jpy_page(PyObject *module, PyObject *args);

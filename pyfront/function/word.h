@@ -27,6 +27,7 @@ typedef struct jpy_word {
     bool said;         /* whatever happens, nothing is said again */
     uint8_t due;       /* a jpy_word_code to be said when the call is over */
     unsigned refusals; /* conversions */
+    unsigned put_off;  /* conversions: calls that wanted one */
     PyObject *file;    /* str: where the last refusal is; NULL: not known */
     unsigned line;
     PyObject *cause; /* str: what was discarded last, or which assumption fails; NULL */

@@ -170,8 +170,9 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
         out->i = has;
         return has >= 0;
     }
-    if (n->op == JN_OP(host_len) &&
-        (PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o))) {
+    bool sized = PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o);
+    /* what the graph writes is longer or shorter by then than the sample is */
+    if (n->op == JN_OP(host_len) && sized && !jcv_live_object(c, o)) {
         out->i = PyObject_Size(o);
         return true;
     }
