@@ -25,6 +25,7 @@
     X(name, "__name__")                                                                            \
     X(self, "__self__")                                                                            \
     X(setattr, "__setattr__")                                                                      \
+    X(delattr, "__delattr__")                                                                      \
     X(stdout_, "stdout")                                                                           \
     X(wrapped, "__wrapped__")                                                                      \
     X(write, "write")

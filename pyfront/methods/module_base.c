@@ -12,6 +12,7 @@
 
 #include <structmember.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/tensor/tensor.h"
 
 uint64_t jpy_module_epoch;
@@ -41,7 +42,10 @@ static int registered(jpy_module *m, PyObject *name) {
 
 static int is_structure(PyObject *v) { return v && (jpy_tensor_check(v) || jpy_module_check(v)); }
 
-static int module_setattro(PyObject *self, PyObject *name, PyObject *value) {
+/* __setattr__ and __delattr__ are methods, not the slot of the type: `object.__setattr__(module,
+ * name, value)`, by which programs keep a module from being registered, is refused for every class
+ * that has a slot of its own. */
+static int set_or_delete(PyObject *self, PyObject *name, PyObject *value) {
     jpy_module *m = (jpy_module *)self;
     int special = is_structure(value);
     if (!special && (special = registered(m, name)) < 0)
@@ -56,6 +60,27 @@ static int module_setattro(PyObject *self, PyObject *name, PyObject *value) {
     if (name == str_training || PyUnicode_Compare(name, str_training) == 0)
         bump(self);
     return PyObject_GenericSetAttr(self, name, value);
+}
+
+static PyObject *setattr_method(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    if (n != 2 || !PyUnicode_Check(args[0]))
+        return n != 2 ? PyErr_Format(PyExc_TypeError, "expected 2 arguments, got %zd", n)
+                      : PyErr_Format(PyExc_TypeError, "attribute name must be string, not '%.200s'",
+                                     Py_TYPE(args[0])->tp_name);
+    return set_or_delete(self, args[0], args[1]) < 0 ? NULL : Py_NewRef(Py_None);
+}
+static PyObject *delattr_method(PyObject *self, PyObject *name) {
+    if (!PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "attribute name must be string, not '%.200s'",
+                            Py_TYPE(name)->tp_name);
+    return set_or_delete(self, name, NULL) < 0 ? NULL : Py_NewRef(Py_None);
+}
+bool jpy_module_sets_its_own(PyTypeObject *t) {
+    PyObject *const names[] = {jpy_names.setattr, jpy_names.delattr};
+    for (int i = 0; i < 2; i++)
+        if (_PyType_Lookup(t, names[i]) != _PyType_Lookup(jpy.module_base_type, names[i]))
+            return false;
+    return true;
 }
 
 static PyObject *set_plain(PyObject *self, PyObject *args) {
@@ -220,6 +245,8 @@ static void module_dealloc(PyObject *self) {
 }
 
 static PyMethodDef module_methods[] = {
+    {"__setattr__", (PyCFunction)(void (*)(void))setattr_method, METH_FASTCALL, NULL},
+    {"__delattr__", delattr_method, METH_O, NULL},
     {"_set_plain", set_plain, METH_VARARGS, "Stores an attribute and counts it as structure."},
     {"_del_plain", del_plain, METH_O, "Deletes an attribute and counts it as structure."},
     {"_own", own, METH_O, "What the instance dict has under a name, or None."},
@@ -237,7 +264,6 @@ static PyMemberDef module_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot module_slots[] = {
-    {Py_tp_setattro, module_setattro},
     {Py_tp_traverse, module_traverse},
     {Py_tp_clear, module_clear},
     {Py_tp_dealloc, module_dealloc},

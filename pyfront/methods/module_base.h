@@ -22,5 +22,8 @@ extern uint64_t jpy_module_epoch;
 static inline bool jpy_module_check(PyObject *o) {
     return PyType_IsSubtype(Py_TYPE(o), jpy.module_base_type);
 }
+/* Whether attributes of its objects are set and deleted as ModuleBase does it, by no class of the
+ * program's; for subtypes of it. */
+bool jpy_module_sets_its_own(PyTypeObject *t);
 
 #endif

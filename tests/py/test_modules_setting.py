@@ -13,11 +13,14 @@ METHODS = {
     "changed": "def __setattr__(self, n, v): nn.Module.__setattr__(self, n, v * 2 if n == 'k' and isinstance(v, (int, float)) else v)",
     "read": "def __getattribute__(self, n):\n        if n[0] != '_':\n            log.append(n)\n        return super().__getattribute__(n)",
     "missing": "def __getattr__(self, n):\n        log.append(n)\n        return super().__getattr__(n)",
+    "hidden": "def __setattr__(self, n, v): object.__setattr__(self, n, v) if isinstance(v, nn.Module) and n == 's' else super().__setattr__(n, v)",
     "deleted": "def __delattr__(self, n):\n        log.append(n)\n        super().__delattr__(n)",
 }
 SETS = ("self.k = 1.5", "self.k = x", "self.k = x.detach()", "self.n += 1", "self.p = nn.Parameter(janus.ones(3))", "self.b = x.detach()", "self.s = nn.Linear(3, 3)",
         "setattr(self, 'k', 2)", "self.p = None", "if self.n > 2: self.k = 3", "for i in range(2): self.k = i", "del self.n; self.n = 1", "other.k = 4",
-        "self.n, self.k = self.k, self.n", "self.q = C(); self.q.k = 2", "self.training = False", "self.kept = self.shared", "self.k = self.shared")
+        "self.n, self.k = self.k, self.n", "self.q = C(); self.q.k = 2", "self.training = False", "self.kept = self.shared", "self.k = self.shared",
+        "object.__setattr__(self, 'k', 1.5)", "object.__setattr__(self, 'h', nn.Linear(3, 3))", "object.__setattr__(self, 'p', x)", "object.__setattr__(self, 'p', None)",
+        "object.__delattr__(self, 'n'); self.n = 1", "nn.Module.__setattr__(self, 'k', 2)", "super().__setattr__('k', x)", "nn.Module.__delattr__(self, 'n'); self.n = 1")
 PROGRAM = """
 log = []
 class C(nn.Module):

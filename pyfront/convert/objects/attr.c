@@ -352,16 +352,18 @@ jcv_av *jcv_attr_of(jcv *c, jcv_av *o, PyObject *name) {
 /* ---- writing ------------------------------------------------------------------------------------
  */
 
-/* Whether its attributes are set as nn.Module says: no class has a __setattr__ of its own. */
-static bool sets_as_module(const PyTypeObject *t) {
-    return t->tp_setattro == ((PyTypeObject *)jpy.module_base_type)->tp_setattro;
+bool jcv_sets_as_module(jcv *c, PyTypeObject *t) {
+    if (!jpy.module_base_type || !PyType_IsSubtype(t, jpy.module_base_type))
+        return false;
+    (void)jcv_lookup(c, t, jpy_names.setattr);
+    (void)jcv_lookup(c, t, jpy_names.delattr);
+    return jpy_module_sets_its_own(t);
 }
 
 /* nn.Module's __setattr__, where it does what object's does. */
 static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     static const char *const registries[] = {"_parameters", "_modules", "_buffers"};
-    if (!jpy.module_base_type || !PyObject_TypeCheck(o->py, jpy.module_base_type) ||
-        !sets_as_module(Py_TYPE(o->py)))
+    if (!jcv_sets_as_module(c, Py_TYPE(o->py)))
         return false;
     PyTypeObject *vt = jcv_type_of(c, v);
     if (!vt || PyType_IsSubtype(vt, jpy.module_base_type) ||
@@ -459,7 +461,7 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
         jcv_refuse(c, "%s has no place for the attribute %s", t->tp_name, PyUnicode_AsUTF8(name));
     if (fresh && jcv_module_registers(c, o, name, v))
         return;
-    bool fresh_module = fresh && sets_as_module(t);
+    bool fresh_module = fresh && jcv_sets_as_module(c, t);
     if (t->tp_setattro != PyObject_GenericSetAttr && !fresh_module &&
         (o->kind != AV_PY || !module_setattr(c, o, name, v))) {
         PyObject *fn = jcv_lookup(c, t, jpy_names.setattr);

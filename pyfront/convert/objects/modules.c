@@ -43,8 +43,7 @@ jcv_av *jcv_module_method(jcv *c, jcv_av *o, const char *name, const jcv_args *a
 bool jcv_module_registers(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     static const char *const registries[] = {"_parameters", "_modules", "_buffers"};
     PyTypeObject *t = jcv_type_of(c, v);
-    if (!jcv_is_fresh(c, o->py) || !jpy_module_check(o->py) ||
-        Py_TYPE(o->py)->tp_setattro != ((PyTypeObject *)jpy.module_base_type)->tp_setattro)
+    if (!jcv_is_fresh(c, o->py) || !jcv_sets_as_module(c, Py_TYPE(o->py)))
         return false;
     if (!t && (v->kind == AV_HOST || v->kind == AV_STACK || v->kind == AV_CHOICE))
         jcv_refuse(c, "%s as an attribute of a module made inside", jcv_describe(v));

@@ -13,6 +13,9 @@
 /* jcv_getattr. */
 jcv_av *jcv_attr_of(jcv *c, jcv_av *o, PyObject *name);
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name); /* NULL: AttributeError */
+/* Whether attributes of a type's objects are set as nn.Module says: it is one of modules, and no
+ * class has a method of its own for it. */
+bool jcv_sets_as_module(jcv *c, PyTypeObject *t);
 void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name);
 /* An attribute of a value whose type is not made in Python; NULL: there is none. */
