@@ -116,6 +116,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/ask.c \
 	pyfront/convert/heap/attrs.c \
 	pyfront/convert/heap/heap.h \
+	pyfront/convert/heap/exact.c \
 	pyfront/convert/heap/held.c \
 	pyfront/convert/heap/host.c \
 	pyfront/convert/heap/kinds.c \
@@ -136,6 +137,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/heap/variables.c \
 	pyfront/convert/heap/wrap.c \
 	pyfront/convert/model/convert.c \
+	pyfront/convert/model/derived.c \
 	pyfront/convert/model/lookup.c \
 	pyfront/convert/model/model.h \
 	pyfront/convert/model/operate.c \

@@ -434,6 +434,8 @@ static const jcv_args *as_known(jcv *c, PyObject *of, const char *name, const jc
     a->pos = jcv_alloc(c, (a->n_pos + 1) * sizeof *a->pos);
     for (unsigned i = 0; i < a->n_pos; i++)
         a->pos[i] = number ? jcv_settled(c, given->pos[i]) : jcv_found(c, given->pos[i]);
+    for (unsigned i = 0; i < a->n_pos; i++)
+        a->pos[i] = jcv_as_argument(c, of, name, a->pos[i]);
     if (a->n_pos && makes_text(of, name))
         a->pos[0] = jcv_which_number(c, a->pos[0]);
     return a;

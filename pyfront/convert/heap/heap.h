@@ -372,6 +372,17 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);
 bool jcv_one_object(jcv *c, const jcv_av *a, const jcv_av *b);
 /* From now on the source must be that very object. */
 void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
+/* ---- exact.c: instances of classes that derive from int, float and str -------------------------
+ */
+
+/* The exact type that such a class derives from; NULL: it is none, or one itself. */
+PyTypeObject *jcv_exact_type(PyObject *o);
+/* The exact value; NULL: of something else. */
+PyObject *jcv_exact_value(jcv *c, PyObject *o);
+/* The int or float as C functions see it, which may call any of its methods; NULL: of something
+ * else, or a class that has such methods of its own. */
+PyObject *jcv_exact_number(jcv *c, PyObject *o);
+
 /* A member of an Enum: which one is guarded. */
 bool jcv_is_enum(PyObject *o);
 bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */

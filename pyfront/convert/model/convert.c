@@ -73,5 +73,7 @@ PyObject *jcv_text(jcv *c, jcv_av *a, int slot) {
     jcv_how how = jcv_how_is(c, a, slot, JCV_METHOD, &method);
     if (how == JCV_PYTHON)
         return jcv_returned_text(c, jcv_call_special(c, a, method, NULL, 0));
+    if (how == JCV_NATIVE && method && a->kind == AV_PY)
+        return jcv_exact_text(c, a, method, NULL);
     return how == JCV_ABSENT && slot == JCV_S_STR ? jcv_text(c, a, JCV_S_REPR) : NULL;
 }

@@ -24,6 +24,8 @@ PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which) {
     return *name;
 }
 
+bool jcv_slot_has(int slot, jcv_name which) { return names[slot][which] != NULL; }
+
 /* A method that C code defines. */
 static bool is_native(PyObject *d) {
     PyTypeObject *t = Py_TYPE(d);

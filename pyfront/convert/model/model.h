@@ -57,12 +57,30 @@ PyObject *jcv_slot_name(jcv *c, int slot, jcv_name which);
 /* What the slot of `a`'s type is; *method is what was found, or NULL.  An object of the graph of
  * which no sample has a method of Python is native, else its type is asserted. */
 jcv_how jcv_how_is(jcv *c, jcv_av *a, int slot, jcv_name which, PyObject **method);
+/* Whether a row has a method of this kind. */
+bool jcv_slot_has(int slot, jcv_name which);
 /* Calls what jcv_how_is found as JCV_PYTHON, bound to `a` as its descriptor says. */
 jcv_av *jcv_call_special(jcv *c, jcv_av *a, PyObject *method, jcv_av *const *args, unsigned n);
 /* The same for a slot: NULL: it is not Python's. */
 jcv_av *jcv_special(jcv *c, jcv_av *a, int slot, jcv_av *const *args, unsigned n);
 /* Whether NotImplemented was returned. */
 bool jcv_declined(const jcv_av *a);
+
+/* ---- derived.c: of instances of classes that derive from int, float and str ---------------------
+ */
+
+/* `a` as it is to the method of a slot, and its reflection: an instance that has both from
+ * CPython's own type is its exact value. */
+jcv_av *jcv_as_exact(jcv *c, jcv_av *a, int slot);
+/* `a` where an int is asked for by its value (an index): no method is called. */
+jcv_av *jcv_as_index(jcv *c, jcv_av *a);
+/* `a` as C functions of numbers see it, which may call any of its methods. */
+jcv_av *jcv_as_number(jcv *c, jcv_av *a);
+/* `a` as the function `f` of CPython's sees it. */
+jcv_av *jcv_as_argument(jcv *c, PyObject *f, const char *name, jcv_av *a);
+/* The text that a method of the exact type gives (str(), repr(), format() by `spec`); NULL: it has
+ * another method there. */
+PyObject *jcv_exact_text(jcv *c, jcv_av *a, PyObject *method, PyObject *spec);
 
 /* ---- operate.c ------------------------------------------------------------------------------- */
 

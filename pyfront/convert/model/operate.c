@@ -120,7 +120,8 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         inplace = false;
     }
     if (x.how != JCV_PYTHON && y.how != JCV_PYTHON)
-        return c->native->binary(c, op, a, b, inplace);
+        return c->native->binary(c, op, jcv_as_exact(c, a, slot), jcv_as_exact(c, b, slot),
+                                 inplace);
     if (inplace && x.how != JCV_PYTHON)
         c->native->decline(c, op, a, b, true);
     jcv_av *r = operate(c, op, &x, &y);
@@ -137,7 +138,7 @@ jcv_av *jcv_unary(jcv *c, int op, jcv_av *a) {
         return jcv_each_way(c, a, unary_of, &op);
     a = op == JPY_U_NOT ? a : jcv_there(c, a);
     jcv_av *r = op == JPY_U_NOT ? NULL : jcv_special(c, a, slots[op], NULL, 0);
-    return r ? r : c->native->unary(c, op, a);
+    return r ? r : c->native->unary(c, op, op == JPY_U_NOT ? a : jcv_as_exact(c, a, slots[op]));
 }
 
 /* ---- comparisons -------------------------------------------------------------------------------
@@ -205,9 +206,11 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         jcv_av *r = jcv_contains(c, b, a);
         return op == JPY_IN ? r : jcv_unary(c, JPY_U_NOT, r);
     }
-    if (op == JPY_IS || op == JPY_IS_NOT ||
-        (!compares_itself(c, op, a) && !compares_itself(c, reflection(op), b)))
+    if (op == JPY_IS || op == JPY_IS_NOT)
         return c->native->compare(c, op, a, b);
+    if (!compares_itself(c, op, a) && !compares_itself(c, reflection(op), b))
+        return c->native->compare(c, op, jcv_as_exact(c, a, JCV_S_EQ + op),
+                                  jcv_as_exact(c, b, JCV_S_EQ + op));
     PyTypeObject *s = jcv_type_of(c, a), *t = jcv_type_of(c, b);
     bool before = s && t && s != t && PyType_IsSubtype(t, s);
     jcv_av *r = before ? one_side(c, reflection(op), b, a) : NULL;

@@ -26,7 +26,7 @@ static jcv_av *as_length(jcv *c, jcv_av *n) {
 
 jcv_av *jcv_length(jcv *c, jcv_av *a) {
     jcv_av *n = jcv_special(c, a, JCV_S_LEN, NULL, 0);
-    return n ? as_length(c, n) : c->native->length(c, a);
+    return n ? as_length(c, n) : c->native->length(c, jcv_as_exact(c, a, JCV_S_LEN));
 }
 
 static jcv_val *truth_value(jcv *c, jcv_av *a) {
@@ -45,6 +45,13 @@ static jcv_val *optional_truth(jcv *c, const jcv_av *a) {
                          truth_value(c, jcv_number_or(a))};
     jcv_val *any[2] = {either, &jcv_op(c, JN_OP(s_and), other, 2, NULL)->out[0]};
     return &jcv_op(c, JN_OP(s_or), any, 2, NULL)->out[0];
+}
+
+/* CPython asks for __bool__, and for __len__ where there is none. */
+static jcv_av *as_truth(jcv *c, jcv_av *a) {
+    bool sized = a->kind == AV_PY && PyUnicode_Check(a->py);
+    jcv_av *exact = sized ? jcv_as_exact(c, a, JCV_S_LEN) : NULL;
+    return exact == a ? a : jcv_as_exact(c, a, JCV_S_BOOL);
 }
 
 int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
@@ -66,7 +73,7 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
         r = jcv_special(c, a, JCV_S_LEN, NULL, 0);
         r = r ? as_length(c, r) : NULL;
     }
-    return c->native->truth(c, r ? r : a, out);
+    return c->native->truth(c, r ? r : as_truth(c, a), out);
 }
 
 /* ---- iteration ---------------------------------------------------------------------------------
@@ -123,20 +130,28 @@ jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item) {
 /* ---- items -------------------------------------------------------------------------------------
  */
 
+/* Dicts look for their keys by their methods; what else is native takes the value of an int. */
+static jcv_av *as_place(jcv *c, jcv_av *of, jcv_av *i) {
+    PyTypeObject *t = of->kind == AV_TENSOR ? jpy.tensor_type : jcv_type_of(c, of);
+    bool places = t == jpy.tensor_type || t == &PyList_Type || t == &PyTuple_Type ||
+                  t == &PyUnicode_Type || t == &PyRange_Type;
+    return places ? jcv_as_index(c, i) : i;
+}
+
 jcv_av *jcv_getitem(jcv *c, jcv_av *a, jcv_av *i) {
     a = jcv_there(c, a);
     i = jcv_there(c, i);
     jcv_av *r = jcv_special(c, a, JCV_S_GETITEM, &i, 1);
-    return r ? r : c->native->getitem(c, a, i);
+    return r ? r : c->native->getitem(c, a, as_place(c, a, i));
 }
 
-void jcv_setitem(jcv *c, jcv_av *a, jcv_av *i, jcv_av *v) {
+void jcv_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
     jcv_av *args[2] = {i, v};
-    if (!jcv_special(c, a, JCV_S_SETITEM, args, 2))
-        c->native->setitem(c, a, i, v);
+    if (!jcv_special(c, o, JCV_S_SETITEM, args, 2))
+        c->native->setitem(c, o, as_place(c, o, i), v);
 }
 
 void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i) {
     if (!jcv_special(c, a, JCV_S_DELITEM, &i, 1))
-        c->native->delitem(c, a, i);
+        c->native->delitem(c, a, as_place(c, a, i));
 }

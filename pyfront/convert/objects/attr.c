@@ -96,7 +96,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
         return jcv_wrap(c, member, jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, member, 2));
     if (jcv_lookup_str(c, meta, "__getattribute__") !=
             jcv_lookup_str(c, &PyType_Type, "__getattribute__") ||
-        (meta != &PyType_Type && of_meta))
+        (of_meta && of_meta != _PyType_Lookup(&PyType_Type, name)))
         jcv_refuse(c, "an attribute of a metaclass");
     if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
         return jcv_take(c, PyObject_GetAttr(o->py, name));
@@ -145,6 +145,8 @@ static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, Py
         return jcv_builtin_method(c, o, name);
     if (!dt->tp_descr_get)
         return type_value(c, t, name, d);
+    if (jcv_python_get(c, d))
+        return jcv_call_get(c, o, t, d, type_value(c, t, name, d));
     jcv_refuse(c, "the attribute %s of %s is made by a %s", PyUnicode_AsUTF8(name), t->tp_name,
                dt->tp_name);
 }
@@ -228,6 +230,8 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_args args = {.pos = &o, .n_pos = 1};
         return jcv_call(c, jcv_constant(c, get), &args);
     }
+    if (d && Py_TYPE(d)->tp_descr_set && jcv_python_get(c, d))
+        return jcv_call_get(c, o, t, d, type_value(c, t, name, d));
     bool dict = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0;
     if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0 &&
         d == _PyType_Lookup(&PyBaseObject_Type, name))
@@ -254,23 +258,6 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!d && real != t && jcv_lookup(c, real, name))
         jcv_refuse(c, "the attribute %s of a %s", PyUnicode_AsUTF8(name), real->tp_name);
     return d && !Py_TYPE(d)->tp_descr_set ? bound_attr(c, o, t, name, d) : hook_attr(c, o, t, name);
-}
-
-static jcv_av *function_name(jcv *c, jcv_av *f) {
-    jpy_src *s = src_of(c, f);
-    PyObject *fn = f->py;
-    if (PyMethod_Check(fn)) {
-        PyObject *key = jcv_own(c, PyUnicode_InternFromString("__func__"));
-        fn = PyMethod_GET_FUNCTION(fn);
-        s = jpy_src_get(c->guards, JPY_SRC_ATTR, s, NULL, key, 0);
-        if (!s || !PyFunction_Check(fn))
-            jcv_refuse(c, "the name of %s", Py_TYPE(fn)->tp_name);
-        jcv_wrap(c, fn, s);
-    }
-    s = jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, 3);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    return jcv_wrap(c, ((PyFunctionObject *)fn)->func_name, s);
 }
 
 static bool is_container(PyObject *o) {
@@ -334,7 +321,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
             return jcv_wrap(c, PyMethod_GET_SELF(p),
                             jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0));
         if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
-            return function_name(c, o);
+            return jcv_function_name(c, o, src_of(c, o));
         jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
     }
     if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields"))

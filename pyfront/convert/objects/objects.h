@@ -161,6 +161,14 @@ jcv_av *jcv_draw_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 /* The same of a function: one that is bound, or what draws a number below another. */
 jcv_av *jcv_draw_function(jcv *c, PyObject *function, const jcv_args *args);
 
+/* special.c: of a descriptor whose class is the program's, its __get__ (NULL: it is no such thing),
+ * and what that gives of an object of type t. */
+PyObject *jcv_python_get(jcv *c, PyObject *d);
+jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *descriptor);
+
+/* special.c: f.__name__ of a function or method that was read at `s`. */
+jcv_av *jcv_function_name(jcv *c, jcv_av *f, jpy_src *s);
+
 /* special.c: special methods that are called by name; NULL: not one of these calls */
 
 /* self.__name__(...), where the method is CPython's own and does what syntax does. */

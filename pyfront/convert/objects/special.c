@@ -85,3 +85,38 @@ jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *a) {
     rest.n_pos--;
     return jcv_call_method(c, a->pos[0], PyUnicode_AsUTF8(PyDescr_NAME(method)), &rest);
 }
+
+/* ---- descriptors whose class is the program's --------------------------------------------------
+ */
+
+PyObject *jcv_python_get(jcv *c, PyObject *d) {
+    PyTypeObject *t = Py_TYPE(d);
+    PyObject *get = t->tp_descr_get && PyType_HasFeature(t, Py_TPFLAGS_HEAPTYPE)
+                        ? jcv_lookup_str(c, t, "__get__")
+                        : NULL;
+    return get && PyFunction_Check(get) ? get : NULL;
+}
+
+jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *descriptor) {
+    jcv_av *args[2] = {o, jcv_py(c, (PyObject *)jcv_stands_for(t), NULL)};
+    return jcv_call_special(c, descriptor, jcv_python_get(c, d), args, 2);
+}
+
+/* ---- names of functions ------------------------------------------------------------------------
+ */
+
+jcv_av *jcv_function_name(jcv *c, jcv_av *f, jpy_src *s) {
+    PyObject *fn = f->py;
+    if (PyMethod_Check(fn)) {
+        PyObject *key = jcv_own(c, PyUnicode_InternFromString("__func__"));
+        fn = PyMethod_GET_FUNCTION(fn);
+        s = jpy_src_get(c->guards, JPY_SRC_ATTR, s, NULL, key, 0);
+        if (!s || !PyFunction_Check(fn))
+            jcv_refuse(c, "the name of %s", Py_TYPE(fn)->tp_name);
+        jcv_wrap(c, fn, s);
+    }
+    s = jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, 3);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    return jcv_wrap(c, ((PyFunctionObject *)fn)->func_name, s);
+}

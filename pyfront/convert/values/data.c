@@ -36,7 +36,7 @@ static bool add(jcv *c, numbers *x, jcv_av *a, int depth) {
     bool seq = a->kind == AV_TUPLE || a->kind == AV_LIST ||
                (a->kind == AV_PY && (PyList_CheckExact(a->py) || PyTuple_CheckExact(a->py)));
     if (!seq) {
-        jcv_val *v = jcv_number(c, a);
+        jcv_val *v = jcv_number(c, jcv_as_number(c, a));
         if (!v || x->n == MAX_NUMBERS || (x->rank >= 0 && x->rank != depth))
             return false;
         x->rank = depth;

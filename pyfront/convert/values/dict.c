@@ -40,10 +40,18 @@ static bool holds_nan(PyObject *o) {
                                     PyComplex_AsCComplex(o).imag == PyComplex_AsCComplex(o).imag));
 }
 
+/* A key as dicts look for it: by the value, where its class hashes and compares as CPython's own.
+ */
+static jcv_av *as_sought(jcv *c, jcv_av *key) {
+    jcv_av *exact = jcv_as_exact(c, key, JCV_S_HASH);
+    return exact == key || jcv_as_exact(c, key, JCV_S_EQ) == key ? key : exact;
+}
+
 /* Refuses what cannot be a key, or is hashed or compared by code of the user. */
 static void check_key(jcv *c, jcv_av *key) {
     jcv_av **items;
     unsigned n;
+    key = as_sought(c, key);
     if (key->kind == AV_PY && holds_nan(key->py))
         jcv_refuse(c, "nan as a key");
     jcv_not_frozen(c, key, "the identity");
@@ -64,6 +72,8 @@ static void check_key(jcv *c, jcv_av *key) {
 bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b) {
     if (jcv_av_equal(a, b))
         return true;
+    a = as_sought(c, a);
+    b = as_sought(c, b);
     PyObject *x = jcv_const_object(c, a), *y = jcv_const_object(c, b);
     if (x && y)
         return PyObject_RichCompareBool(x, y, Py_EQ) == 1;
@@ -199,8 +209,8 @@ static jcv_av *which_name(jcv *c, const jcv_av *d, jcv_av *key) {
 /* NULL: no such key. */
 jcv_av *jcv_dict_get(jcv *c, jcv_av *d, jcv_av *key) {
     if (d->kind == AV_HOST)
-        return jcv_live_getkey(c, d, key);
-    key = which_name(c, d, key);
+        return jcv_live_getkey(c, d, as_sought(c, key));
+    key = as_sought(c, which_name(c, d, key));
     if (d->kind == AV_DICT && (key->kind == AV_SCALAR || key->kind == AV_HOST))
         jcv_make_live(c, d);
     if (d->kind == AV_PY) {

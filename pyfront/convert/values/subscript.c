@@ -283,9 +283,29 @@ static jcv_av *text_item(jcv *c, jcv_av *o, jcv_av *i) {
     return jcv_getitem(c, jcv_which_text(c, o), i);
 }
 
+/* A slice to what is native: of bounds that are ints of another class the values. */
+static jcv_av *with_values(jcv *c, jcv_av *i) {
+    if (!jcv_is_computed(i))
+        return i;
+    jcv_av *bounds[3];
+    PyObject *known[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < 3; k++) {
+        bounds[k] = jcv_as_index(c, i->items[k]);
+        known[k] = jcv_is_const(bounds[k]) ? bounds[k]->py : NULL;
+    }
+    if (known[0] && known[1] && known[2])
+        return jcv_take(c, PySlice_New(known[0], known[1], known[2]));
+    jcv_av *r = jcv_alloc(c, sizeof *r);
+    *r = *i;
+    r->items = jcv_alloc(c, sizeof bounds);
+    memcpy(r->items, bounds, sizeof bounds);
+    return r;
+}
+
 jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     jcv_av **items;
     unsigned n;
+    i = with_values(c, i);
     if (o->kind == AV_HOST && jcv_host_type(c, o) == &PyUnicode_Type)
         return text_item(c, o, i);
     jcv_av *part = graph_slice(c, o, i);
@@ -399,6 +419,7 @@ static void set_slice(jcv *c, jcv_av *l, jcv_av *t, jcv_av *at, jcv_av *v) {
 }
 
 void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    i = with_values(c, i);
     if (o->kind == AV_TENSOR && v->kind == AV_SCALAR)
         v = jcv_stored_number(c, o, v);
     if (o->kind == AV_TENSOR && jcv_is_computed_view(i)) {

@@ -384,6 +384,9 @@ jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {
         return r->kind == AV_TEXT ? r : jcv_py(c, jcv_returned_text(c, r), NULL);
     }
     bool plain = !spec || (PyUnicode_Check(spec) && !PyUnicode_GET_LENGTH(spec));
-    PyObject *known = how == JCV_ABSENT && plain ? jcv_text(c, a, JCV_S_STR) : NULL;
+    bool derived = how == JCV_NATIVE && method && a->kind == AV_PY && jcv_exact_type(a->py);
+    PyObject *known = plain && (how == JCV_ABSENT || derived) ? jcv_text(c, a, JCV_S_STR)
+                      : derived ? jcv_exact_text(c, a, method, args[0]->py)
+                                : NULL;
     return known ? jcv_py(c, known, NULL) : jcv_text_of(c, a, args[0]->py);
 }
