@@ -333,6 +333,11 @@ static bool keys_hold(PyObject *keys, PyObject *dict) {
     return true;
 }
 
+static bool type_holds(const jpy_src *s, PyObject *v) {
+    return !(s->checks & JPY_CHECK_TYPE) ||
+           (s->type && Py_TYPE(v) == s->type->type && jpy_type_holds(s->type));
+}
+
 bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
     uint32_t c = s->checks;
     if (c & JPY_CHECK_ABSENT)
@@ -343,8 +348,7 @@ bool jpy_src_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {
         return tensor_holds(s, v, slots);
     if ((c & JPY_CHECK_IDENT) && v != jpy_src_ident(s))
         return false;
-    if ((c & JPY_CHECK_TYPE) &&
-        (!s->type || Py_TYPE(v) != s->type->type || !jpy_type_holds(s->type)))
+    if (!type_holds(s, v))
         return false;
     if ((c & JPY_CHECK_CONST) && !jpy_same_value(s->want, v))
         return false;
@@ -574,6 +578,10 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
                 : jpy_src_read(s, jpy_src_in(s->parent, slots), jpy_src_in(s->by, slots), call);
         if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
+        if (!type_holds(s, slots[i])) { /* what was an attribute may be a property now */
+            slots[i] = NULL;
+            continue;
+        }
         bool dict = PyDict_CheckExact(slots[i]);
         bool sized = dict || PyList_CheckExact(slots[i]) || PyTuple_CheckExact(slots[i]);
         if ((s->checks & JPY_CHECK_LEN) && sized && !length_holds(s, slots[i])) {

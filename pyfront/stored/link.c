@@ -110,10 +110,13 @@ bool jpy_src_same_way(const jpy_src *s, PyObject *parent) {
     Py_ssize_t offset;
     if (s->kind != JPY_SRC_ATTR || !parent)
         return true;
-    if (s->how == JPY_ATTR_MODULE || s->how == JPY_ATTR_PLAIN)
+    if (s->how == JPY_ATTR_MODULE)
         return s->offset == 0;
-    return jpy_attr_way(Py_TYPE(parent), _PyType_Lookup(Py_TYPE(parent), s->key), &how, &offset) &&
-           how == s->how && offset == s->offset;
+    PyObject *d = _PyType_Lookup(Py_TYPE(parent), s->key);
+    if (s->how == JPY_ATTR_PLAIN && d && Py_TYPE(d) == &PyGetSetDescr_Type) /* `__dict__` */
+        return s->offset == 0;
+    bool some = jpy_attr_way(Py_TYPE(parent), d, &how, &offset); /* else it calls what made it */
+    return some && how == s->how && offset == s->offset;
 }
 
 static int take_source(jpy_building *b, PyObject *t, const jpy_call *call, PyObject **slots) {

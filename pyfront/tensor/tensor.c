@@ -57,6 +57,8 @@ static jpy_tensor *blank(PyTypeObject *type) {
         o = PyObject_GC_New(jpy_tensor, type);
         if (!o)
             return NULL;
+        /* What `__slots__` of a class of the program's adds. */
+        memset((char *)o + sizeof *o, 0, (size_t)type->tp_basicsize - sizeof *o);
     }
     memset((char *)o + sizeof(PyObject), 0, sizeof *o - sizeof(PyObject));
     return o;

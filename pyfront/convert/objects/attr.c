@@ -267,8 +267,10 @@ static bool is_container(PyObject *o) {
 jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     o = jcv_there(c, o);
     switch (o->kind) {
-    case AV_TENSOR:
-        return jcv_tensor_attr(c, o, name);
+    case AV_TENSOR: {
+        jcv_av *v = jcv_tensor_attr(c, o, name);
+        return v ? v : hook_attr(c, o, jcv_type_of(c, o), name);
+    }
     case AV_HOST:
         return jcv_host_attr(c, o, name);
     case AV_TUPLE:

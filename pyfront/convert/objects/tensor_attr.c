@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/convert/values/values.h"
@@ -52,6 +53,7 @@ static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ATTR, t->src, NULL, name, 0);
     if (!s)
         jcv_refuse(c, "out of memory");
+    jpy_src_check_type(c->guards, t->src, Py_TYPE(r->proxy)); /* of others it may be a property */
     s->how = how;
     s->offset = offset;
     PyObject *v = jpy_src_read(s, r->proxy, NULL, c->call);
@@ -61,19 +63,28 @@ static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
     return NULL;
 }
 
+/* Whether what the type has there is Tensor's: a class derived from it may have an attribute of the
+ * same name. */
+static bool is_tensors(const PyObject *d, PyObject *name) {
+    return d && d == _PyType_Lookup(jpy.tensor_type, name);
+}
+
 jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
     const char *s = PyUnicode_AsUTF8(name);
-    if (!strcmp(s, "grad"))
+    PyTypeObject *type = jcv_type_of(c, t);
+    if (!jcv_generic_attrs(type))
+        jcv_refuse(c, "%s reads attributes in its own way", type->tp_name);
+    PyObject *d = jcv_lookup_kind(c, type, name);
+    bool own_way = is_tensors(d, name);
+    if (own_way && !strcmp(s, "grad"))
         return tensor_grad(c, t);
-    if (!strcmp(s, "data")) {
+    if (own_way && !strcmp(s, "data")) {
         jcv_av *a = jcv_detach(c, t->py);
         jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->uncounted = true;
         return a;
     }
     if (!strcmp(s, "grad_fn") || !strcmp(s, "__dict__") || !strcmp(s, "_version"))
         jcv_refuse(c, "the attribute %s of a tensor", s);
-    PyTypeObject *type = jcv_type_of(c, t);
-    PyObject *d = jcv_lookup_kind(c, type, name);
     jcv_av *own = tensor_own_attr(c, t, name, d);
     PyTypeObject *dt = d ? Py_TYPE(d) : NULL;
     if (!own && !d)
@@ -107,6 +118,11 @@ jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name) {
 }
 
 void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
+    PyTypeObject *type = jcv_type_of(c, o);
+    if (jcv_lookup(c, type, jpy_names.setattr) !=
+            _PyType_Lookup(&PyBaseObject_Type, jpy_names.setattr) ||
+        !is_tensors(jcv_lookup_kind(c, type, name), name))
+        jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), type->tp_name);
     bool data = PyUnicode_CompareWithASCIIString(name, "data") == 0 && v->kind == AV_TENSOR;
     if (data && jcv_has_data(c, o, v)) /* `p.data -= g`: it was written, and is set to itself */
         return;

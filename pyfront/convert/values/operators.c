@@ -182,8 +182,10 @@ static jcv_av *in_place(jcv *c, int op, jcv_av *a, jcv_av *b) {
 
 void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace) {
     PyTypeObject *s = jcv_type_of(c, self), *t = jcv_type_of(c, other);
-    bool known = s && (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
-                       self->kind == AV_TENSOR);
+    if (self->kind ==
+        AV_TENSOR) /* what is called is Tensor's, which takes all that derives from it */
+        s = jpy.tensor_type;
+    bool known = s && (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE));
     /* tensors take what derives from numbers, text formats anything, and a type knows those that
      * derive from it */
     if (!known || !t || self->kind == AV_HOST || PyType_IsSubtype(t, s) ||
