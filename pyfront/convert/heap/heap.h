@@ -385,6 +385,8 @@ PyObject *jcv_exact_number(jcv *c, PyObject *o);
 
 /* A member of an Enum: which one is guarded. */
 bool jcv_is_enum(PyObject *o);
+/* Whether it is one whose __hash__ is Enum's own. */
+bool jcv_hashes_as_enum(jcv *c, PyObject *o);
 bool jcv_is_const(const jcv_av *a); /* AV_PY that is a number, string, None, dtype, ... */
 /* The same, and C code that is given the object runs no code of Python. */
 bool jcv_is_inert(const jcv_av *a);

@@ -22,7 +22,7 @@ static bool plain_object(PyObject *o) {
            PyBytes_CheckExact(o);
 }
 
-bool jcv_is_enum(PyObject *o) {
+static PyTypeObject *enum_type(void) {
     static PyObject *base;
     if (!base) {
         PyObject *m = PyImport_ImportModule("enum");
@@ -30,7 +30,17 @@ bool jcv_is_enum(PyObject *o) {
         Py_XDECREF(m);
         PyErr_Clear();
     }
-    return base && PyType_Check(base) && PyObject_TypeCheck(o, (PyTypeObject *)base);
+    return base && PyType_Check(base) ? (PyTypeObject *)base : NULL;
+}
+
+bool jcv_is_enum(PyObject *o) { return enum_type() && PyObject_TypeCheck(o, enum_type()); }
+
+bool jcv_hashes_as_enum(jcv *c, PyObject *o) {
+    static PyObject *own; /* as it was when it was asked for first: the program may set another */
+    PyObject *name = jcv_own(c, PyUnicode_InternFromString("__hash__"));
+    if (!own && enum_type())
+        own = Py_XNewRef(_PyType_Lookup(enum_type(), name));
+    return jcv_is_enum(o) && own && jcv_lookup(c, Py_TYPE(o), name) == own;
 }
 
 /* What the converter hands to C code as it is: the very object is what the graph is made for. */

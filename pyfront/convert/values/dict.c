@@ -19,11 +19,13 @@ const char *jcv_whole_text(jcv *c, unsigned gone, unsigned put) {
     return jcv_whole + gone * JCV_MOST_PUT + put;
 }
 
-/* An object that equals nothing but itself. */
-static bool by_identity_only(const jcv_av *a) {
-    const PyTypeObject *t = a->kind == AV_PY ? Py_TYPE(a->py) : NULL;
-    return t && t->tp_hash == PyBaseObject_Type.tp_hash &&
-           t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+/* An object that equals nothing but itself.  Members of an Enum hash by their names, in code of
+ * CPython's own that asks nobody. */
+static bool by_identity_only(jcv *c, const jcv_av *a) {
+    PyTypeObject *t = a->kind == AV_PY ? Py_TYPE(a->py) : NULL;
+    if (!t || t->tp_richcompare != PyBaseObject_Type.tp_richcompare)
+        return false;
+    return t->tp_hash == PyBaseObject_Type.tp_hash || jcv_hashes_as_enum(c, a->py);
 }
 
 static bool is_tuple(const jcv_av *a) {
@@ -62,7 +64,7 @@ static void check_key(jcv *c, jcv_av *key) {
     }
     if (jcv_is_const(key) ? !jcv_is_key(key) || PyObject_Hash(key->py) == -1
                           : key->kind != AV_TENSOR && key->kind != AV_SCALAR &&
-                                key->kind != AV_HOST && !by_identity_only(key)) {
+                                key->kind != AV_HOST && !by_identity_only(c, key)) {
         PyErr_Clear();
         jcv_refuse(c, "%s as a key", jcv_describe(key));
     }
@@ -112,7 +114,7 @@ static PyObject *real_key(jcv *c, jcv_av *key, jpy_src **by) {
         *by = key->src;
         return jcv_rec_of(c, ((jpy_tensor *)key->py)->t)->proxy;
     }
-    if (by_identity_only(key) && key->src) {
+    if (by_identity_only(c, key) && key->src) {
         *by = key->src->checks & JPY_CHECK_IDENT ? NULL : key->src;
         return key->py;
     }
