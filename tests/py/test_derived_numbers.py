@@ -149,6 +149,31 @@ def test_in_graphs(use, of):
     assert stats["graph"] > 0, stats
 
 
+@pytest.mark.parametrize("use", ["int(b.kind) for b in boxes", "b.kind + 1 for b in boxes", "b.kind for b in boxes if b.kind > 0", "float(k) for k in kinds", "{1: 'a'}.get(k) for k in kinds",
+                                 "{Op.ADD: 1, Op.MUL: 2}.get(b.op) for b in boxes"])
+def test_patterns_of_data_make_no_graphs(use):
+    text = CLASSES + f"""
+class Box:
+    pass
+
+class Op(enum.Enum):
+    ADD, MUL, NEG = range(3)
+
+def f(boxes, kinds, x):
+    v = [{use}]
+    return v, x * 2
+"""
+    names = names_of(text, janus=janus, enum=enum, __name__="program")
+    f = janus.function(names["f"], verify="never", measure=False)
+    for i in range(30):
+        kinds, boxes = [names["Level"](i // 3 ** k % 3) for k in range(3)], []
+        for k in kinds:
+            boxes.append(names["Box"]())
+            boxes[-1].kind, boxes[-1].op = k, names["Op"](k)
+        assert shown(f(boxes, kinds, janus.ones(2) * i)) == shown(names["f"](boxes, kinds, janus.ones(2) * i))
+    assert f.stats()["conversions"] <= 6, f.stats()
+
+
 DESCRIPTORS = """
 class Data:
     def __init__(self, name):

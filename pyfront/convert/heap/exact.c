@@ -13,6 +13,13 @@ PyTypeObject *jcv_exact_type(PyObject *o) {
     return t == Py_TYPE(o) || PyBool_Check(o) ? NULL : t;
 }
 
+bool jcv_is_data(const jcv_av *a) {
+    const jpy_src *s = a->src;
+    while (s && s->kind != JPY_SRC_ITEM)
+        s = s->parent;
+    return s != NULL;
+}
+
 PyObject *jcv_exact_value(jcv *c, PyObject *o) {
     PyTypeObject *t = jcv_exact_type(o);
     if (!t)

@@ -377,6 +377,9 @@ void jcv_by_identity(jcv *c, PyObject *o, jpy_src *src);
 
 /* The exact type that such a class derives from; NULL: it is none, or one itself. */
 PyTypeObject *jcv_exact_type(PyObject *o);
+/* Whether it lies in a list or tuple of the caller, or an object there: data, of which another
+ * call has others.  A graph would be for one pattern of them. */
+bool jcv_is_data(const jcv_av *a);
 /* The exact value; NULL: of something else. */
 PyObject *jcv_exact_value(jcv *c, PyObject *o);
 /* The int or float as C functions see it, which may call any of its methods; NULL: of something

@@ -371,7 +371,7 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
         if (!a->src && PyTuple_Check(a->py)) /* sizes */
             return a->py;
         if (jcv_exact_type(a->py))
-            return jcv_exact_number(c, a->py);
+            return jcv_is_data(a) ? NULL : jcv_exact_number(c, a->py);
         return jcv_is_const(a) && is_inert(a->py) ? a->py : NULL;
     case AV_TENSOR:
         return a->py;

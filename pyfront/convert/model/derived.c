@@ -11,7 +11,7 @@
 #include "pyfront/convert/heap/heap.h"
 
 jcv_av *jcv_as_exact(jcv *c, jcv_av *a, int slot) {
-    PyTypeObject *t = a->kind == AV_PY ? jcv_exact_type(a->py) : NULL;
+    PyTypeObject *t = a->kind == AV_PY && !jcv_is_data(a) ? jcv_exact_type(a->py) : NULL;
     for (int which = JCV_METHOD; t && which <= JCV_REFLECTED; which++) {
         PyObject *name = jcv_slot_has(slot, which) ? jcv_slot_name(c, slot, which) : NULL;
         if (name && jcv_lookup(c, Py_TYPE(a->py), name) != _PyType_Lookup(t, name))
@@ -21,12 +21,13 @@ jcv_av *jcv_as_exact(jcv *c, jcv_av *a, int slot) {
 }
 
 jcv_av *jcv_as_index(jcv *c, jcv_av *a) {
-    bool number = a->kind == AV_PY && PyLong_Check(a->py) && jcv_exact_type(a->py);
+    bool number =
+        a->kind == AV_PY && !jcv_is_data(a) && PyLong_Check(a->py) && jcv_exact_type(a->py);
     return number ? jcv_py(c, jcv_exact_value(c, a->py), NULL) : a;
 }
 
 jcv_av *jcv_as_number(jcv *c, jcv_av *a) {
-    PyObject *v = a->kind == AV_PY ? jcv_exact_number(c, a->py) : NULL;
+    PyObject *v = a->kind == AV_PY && !jcv_is_data(a) ? jcv_exact_number(c, a->py) : NULL;
     return v ? jcv_py(c, v, NULL) : a;
 }
 

@@ -25,7 +25,8 @@ static bool by_identity_only(jcv *c, const jcv_av *a) {
     PyTypeObject *t = a->kind == AV_PY ? Py_TYPE(a->py) : NULL;
     if (!t || t->tp_richcompare != PyBaseObject_Type.tp_richcompare)
         return false;
-    return t->tp_hash == PyBaseObject_Type.tp_hash || jcv_hashes_as_enum(c, a->py);
+    return t->tp_hash == PyBaseObject_Type.tp_hash ||
+           (!jcv_is_data(a) && jcv_hashes_as_enum(c, a->py));
 }
 
 static bool is_tuple(const jcv_av *a) {
