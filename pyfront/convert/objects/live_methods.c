@@ -4,7 +4,7 @@
  * searches of what only the graph can find.
  *
  * What the run can do to a list is to read, set, insert and delete an item.  All other methods
- * are Python of the same meaning (_models.py) that does that.
+ * are Python of the same meaning (janus/_models/lists.py) that does that.
  */
 #include "pyfront/convert/objects/objects.h"
 

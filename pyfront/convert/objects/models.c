@@ -2,10 +2,10 @@
 /*
  * Functions and classes of CPython that are written in C, by what they mean in Python.
  *
- * The table is the package's (`_models.py`): from what a program calls to a function or class with
- * the same meaning, which is converted like the program's own.  An instance of such a class answers
- * for the class that it stands for, and cannot leave the graph.  Another table (`_by_numbers.py`)
- * is of janus's own functions, for arguments that are numbers of the graph.
+ * The table is the package's (`janus/_models/`): from what a program calls to a function or class
+ * with the same meaning, which is converted like the program's own.  An instance of such a class
+ * answers for the class that it stands for, and cannot leave the graph.  Another table
+ * (`_by_numbers.py`) is of janus's own functions, for arguments that are numbers of the graph.
  */
 #include "pyfront/convert/objects/objects.h"
 

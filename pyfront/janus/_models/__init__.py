@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What some of CPython's own functions and classes mean, in Python, for the converter.
+
+The converter runs Python source; `set`, `deque`, `functools.reduce` and their like have none.  Where
+a program calls one of them, a graph is made of the function or class of the same meaning here
+(`pyfront/convert/objects/models.c`); run imperatively, nobody uses this module.  Objects of a class here
+live inside of a graph only: one that would leave is refused.  What is not written here, or is not
+known, is refused, and CPython runs the program.
+"""
+import collections
+import functools
+import itertools
+import operator
+
+from . import containers, functions
+from .lists import LISTS  # noqa: F401  what C asks for
+from .operators import OPERATORS
+
+# What is called -> what is meant; the values of functions called as they are, on constants.
+MODELS = {
+    set: containers._Set,
+    collections.deque: containers._Deque,
+    collections.defaultdict: containers._DefaultDict,
+    collections.OrderedDict: containers._OrderedDict,
+    collections.defaultdict.__missing__: containers._missing,
+    collections.defaultdict.copy: containers._copy_default,
+    collections._count_elements: containers._count_elements,
+    functools.partial: functions._Partial,
+    functools.reduce: functions._reduce,
+    filter: functions._filter,
+    itertools.chain: functions._chain,
+    itertools.starmap: functions._starmap,
+    itertools.repeat: functions._repeat,
+    itertools.product: functions._product,
+    itertools.accumulate: functions._accumulate,
+    itertools.permutations: functions._permutations,
+    itertools.combinations: functions._combinations,
+    itertools.combinations_with_replacement: functions._combinations_again,
+    itertools.pairwise: functions._pairwise,
+    operator.itemgetter: functions._itemgetter,
+    operator.attrgetter: functions._attrgetter,
+    dict.fromkeys: containers._fromkeys,
+    itertools.chain.from_iterable: functions._chain_all,
+    **OPERATORS,
+}
+AS_THEY_ARE = (containers._order,)
