@@ -140,8 +140,7 @@ janus_status jn_eager_is_view(const jn_op *op, const janus_tensor *t, const void
     return st;
 }
 
-static janus_status check_dst(const jn_call *k, const janus_tensor *dst) {
-    const jn_type *t = &k->out_types[0];
+janus_status jn_eager_fits(const jn_op *op, const jn_type *t, const janus_tensor *dst) {
     bool same = t->rank == dst->rank;
     for (int i = 0; same && i < t->rank; i++)
         same = t->dims[i] == dst->dims[i];
@@ -151,13 +150,13 @@ static janus_status check_dst(const jn_call *k, const janus_tensor *dst) {
         jn_type_print(&s, t);
         jn_str_append(&s, " does not fit into ");
         jn_type_print(&s, &have);
-        janus_status st = jn_error(JANUS_SHAPE, "%s in place: the result %s", k->op->name,
+        janus_status st = jn_error(JANUS_SHAPE, "%s in place: the result %s", op->name,
                                    jn_str_ok(&s) && s.data ? s.data : "");
         jn_str_free(&s);
         return st;
     }
     if (t->dtype != dst->dtype)
-        return jn_error(JANUS_DTYPE, "%s in place: the result is %s, the tensor %s", k->op->name,
+        return jn_error(JANUS_DTYPE, "%s in place: the result is %s, the tensor %s", op->name,
                         jn_dtype_name((janus_dtype)t->dtype),
                         jn_dtype_name((janus_dtype)dst->dtype));
     return JANUS_OK;
@@ -165,7 +164,7 @@ static janus_status check_dst(const jn_call *k, const janus_tensor *dst) {
 
 static janus_status run_into(jn_call *k, const jn_eager_arg *in, janus_tensor *dst) {
     JN_TRY(jn_call_infer(k, in, dst));
-    JN_TRY(check_dst(k, dst));
+    JN_TRY(jn_eager_fits(k->op, &k->out_types[0], dst));
     JN_TRY(jn_call_straighten(k, in));
     bool direct = dst->contiguous && k->n_out == 1;
     for (unsigned i = 0; i < k->n_in && direct; i++) {

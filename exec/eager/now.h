@@ -45,6 +45,9 @@ janus_status jn_eager_update(const jn_op *op, const jn_eager_arg *in, unsigned n
 /* Whether a VIEW op of t's type and layout gives a view: false where it copies.  Runs nothing and
  * looks at no element, so t may be a proxy. */
 janus_status jn_eager_is_view(const jn_op *op, const janus_tensor *t, const void *attrs, bool *out);
+/* Whether a result has the shape and dtype of the tensor that it is to be written into; the error
+ * says which it has. */
+janus_status jn_eager_fits(const jn_op *op, const jn_type *t, const janus_tensor *dst);
 /* Fast paths, on the calling thread alone, for elementwise ops without attributes whose result has
  * the operands' dtype.  Operands are contiguous, of equal dtype, and of equal dims or one of them
  * 0-d. */

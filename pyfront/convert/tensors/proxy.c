@@ -514,6 +514,8 @@ static janus_status hooked(const jn_op *op, const jn_eager_arg *in, unsigned n_i
                 n->out[i].cut = n->out[i].cut || (vals[k] && (vals[k]->depends || vals[k]->cut));
             n->out[i].depends = false;
         }
+    if (st == JANUS_OK && into)
+        st = jn_eager_fits(op, n->out[0].type, into);
     if (st == JANUS_OK && into) {
         st = target
                  ? jcv_write(c, target, &n->out[0], on_tape, on_tape && keeps_result(op, 0), ends)
