@@ -182,8 +182,8 @@ static jcv_av *in_place(jcv *c, int op, jcv_av *a, jcv_av *b) {
 
 void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace) {
     PyTypeObject *s = jcv_type_of(c, self), *t = jcv_type_of(c, other);
-    if (self->kind ==
-        AV_TENSOR) /* what is called is Tensor's, which takes all that derives from it */
+    /* what is called of a tensor is Tensor's, which takes all that derives from it */
+    if (self->kind == AV_TENSOR)
         s = jpy.tensor_type;
     bool known = s && (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE));
     /* tensors take what derives from numbers, text formats anything, and a type knows those that
