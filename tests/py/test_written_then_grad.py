@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import janus
-from shares import share
+from shares import EACH, share
 from texts import names_of
 
 if not hasattr(janus, "function"):
@@ -64,7 +64,7 @@ def test_gradients_are_of_what_was_there(first, grad):
             got, n = seen(case, verify="never", numerics=numerics)
             graphs += n
             assert close(want, got), (text(*case), numerics, want, got)
-    assert graphs > 0
+    assert graphs > 0 or EACH > 1  # a share may have none
 
 
 @pytest.mark.parametrize("way", UNCOUNTED)
@@ -77,4 +77,4 @@ def test_what_no_version_counts(way):
             graphs += n
             for a, b in zip(want, got):
                 assert close(a, b) or isinstance(b[-1], str) and close(a[:len(b) - 1], b[:-1]), (text(*case), numerics, a, b)
-    assert graphs > 0
+    assert graphs > 0 or EACH > 1  # a share may have none
