@@ -6,7 +6,7 @@ import random
 import pytest
 
 import janus
-from shares import share
+from shares import EACH, share
 from texts import code_of, names_of
 
 WAYS = [None, {"verify": "never", "measure": False}, {"measure": False}]
@@ -90,7 +90,7 @@ def test_attributes_of_their_own(base, has):
             graphs += graph
             assert got == want, (options, text)
     if has == "nothing":
-        assert graphs
+        assert graphs or EACH > 1  # a share may have none
 
 
 OPERATORS = {"==": "eq", "!=": "ne", "<": "lt", ">=": "ge", "+": "add", "-": "sub", "*": "mul", "@": "matmul", "/": "truediv"}
@@ -123,7 +123,7 @@ def f(x):
             got, graph = seen(text, ["pass"] * 4, options, "ab")
             graphs += graph
             assert got == want, (options, text)
-    assert graphs
+    assert graphs or EACH > 1  # a share may have none
 
 
 HEAD = """
@@ -234,4 +234,4 @@ def test_programs_at_random():
             got, graph = seen(text, changes, options, "taohpq")
             graphs += graph
             assert got == want, (seed, options, next((i, u, v) for i, (u, v) in enumerate(zip(want, got)) if u != v))
-    assert graphs > len(seeds) // 10, graphs
+    assert graphs > len(seeds) // 10 or EACH > 1, graphs
