@@ -289,10 +289,14 @@ static jcv_av *with_values(jcv *c, jcv_av *i) {
         return i;
     jcv_av *bounds[3];
     PyObject *known[3] = {NULL, NULL, NULL};
+    bool any = false;
     for (int k = 0; k < 3; k++) {
         bounds[k] = jcv_as_index(c, i->items[k]);
         known[k] = jcv_is_const(bounds[k]) ? bounds[k]->py : NULL;
+        any = any || bounds[k] != i->items[k];
     }
+    if (!any)
+        return i;
     if (known[0] && known[1] && known[2])
         return jcv_take(c, PySlice_New(known[0], known[1], known[2]));
     jcv_av *r = jcv_alloc(c, sizeof *r);
