@@ -171,8 +171,9 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
         return has >= 0;
     }
     bool sized = PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o);
-    /* what the graph writes is longer or shorter by then than the sample is */
-    if (n->op == JN_OP(host_len) && sized && !jcv_live_object(c, o)) {
+    /* what the graph writes of the caller's is longer or shorter by then than the sample is */
+    const jcv_live *live = jcv_live_object(c, o);
+    if (n->op == JN_OP(host_len) && sized && (!live || live->site)) {
         out->i = PyObject_Size(o);
         return true;
     }
