@@ -288,16 +288,12 @@ static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_sl
         JN_TRY(jn_ov_set_attr(r, e.object, e.index, e.value));
         break;
     case H_SETITEM:
-        e.kind = JN_EFFECT_SET_ITEM;
-        e.index = operand(r, c, slots, 1).v.i;
-        e.value = operand(r, c, slots, 2);
-        JN_TRY(jn_ov_set_item(r, e.object, &e.index, e.value));
-        break;
     case H_INSERT:
-        e.kind = JN_EFFECT_INSERT;
+        e.kind = c->what == H_INSERT ? JN_EFFECT_INSERT : JN_EFFECT_SET_ITEM;
         e.index = operand(r, c, slots, 1).v.i;
         e.value = operand(r, c, slots, 2);
-        JN_TRY(jn_ov_insert(r, e.object, &e.index, e.value));
+        JN_TRY(
+            (c->what == H_INSERT ? jn_ov_insert : jn_ov_set_item)(r, e.object, &e.index, e.value));
         break;
     case H_APPEND:
         e.kind = JN_EFFECT_APPEND;

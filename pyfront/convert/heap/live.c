@@ -285,15 +285,20 @@ static jcv_val *stored_in(jcv *c, jcv_av *o, jcv_av *v) {
                              jcv_live_object(c, PyList_GET_ITEM(jcv_samples(c, o), 0))->tracked);
 }
 
+/* After a node that writes to a container. */
+static void wrote_container(jcv *c) {
+    c->live_epoch++;
+    c->n_effects++;
+    c->live_items++;
+}
+
 static void write_node(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n, jcv_av *v) {
     struct { /* host.append, host.insert, host.setitem and host.setkey have the tag only */
         size_t struct_size;
         int64_t tag;
     } attrs = {sizeof attrs, jcv_tag_of(c, v)};
     jcv_op(c, op, in, n, &attrs);
-    c->live_epoch++;
-    c->n_effects++;
-    c->live_items++;
+    wrote_container(c);
 }
 
 static void put_item(jcv *c, putting *x, jcv_av *v) {
@@ -316,13 +321,16 @@ void jcv_live_append(jcv *c, jcv_av *o, jcv_av *v) {
     write_node(c, JN_OP(host_append), in, 2, v);
 }
 
+/* What a node takes out of a list. */
+static jcv_av *take_item(jcv *c, jcv_av *o, const jn_op *op, jcv_val *const *in, unsigned n) {
+    jcv_val *v = &jcv_op(c, op, in, n, NULL)->out[0];
+    wrote_container(c);
+    return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
+}
+
 jcv_av *jcv_live_pop(jcv *c, jcv_av *o) {
     container_to_write(c, o);
-    jcv_val *v = &jcv_op(c, JN_OP(host_pop), &o->val, 1, NULL)->out[0];
-    c->live_epoch++;
-    c->n_effects++;
-    c->live_items++;
-    return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
+    return take_item(c, o, JN_OP(host_pop), &o->val, 1);
 }
 
 /* A place of a list, as an operand. */
@@ -336,11 +344,7 @@ static jcv_val *live_place(jcv *c, jcv_av *i) {
 jcv_av *jcv_live_delitem(jcv *c, jcv_av *o, jcv_av *i) {
     container_to_write(c, o);
     jcv_val *in[2] = {o->val, live_place(c, i)};
-    jcv_val *v = &jcv_op(c, JN_OP(host_delitem), in, 2, NULL)->out[0];
-    c->live_epoch++;
-    c->n_effects++;
-    c->live_items++;
-    return jcv_host_got(c, v, jcv_item_samples(c, o, NULL));
+    return take_item(c, o, JN_OP(host_delitem), in, 2);
 }
 
 /* Whether the graph writes to some dict that `o` may be: its keys are compared by identity then. */
@@ -414,31 +418,29 @@ void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v) {
     write_node(c, JN_OP(host_setkey), in, 3, v);
 }
 
-void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
-    if (is_optional(c, (putting){.o = o, .key = i, .v = v, .put = put_item}))
+/* Puts v at a place of a list, by an op for that. */
+static void write_at(jcv *c, const jn_op *op, putting x) {
+    if (is_optional(c, x))
         return;
-    jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, live_place(c, i), stored_in(c, o, v)};
-    jcv_live_learn(c, l, v);
-    write_node(c, JN_OP(host_setitem), in, 3, v);
+    jcv_live *l = container_to_write(c, x.o);
+    jcv_val *in[3] = {x.o->val, live_place(c, x.key), stored_in(c, x.o, x.v)};
+    jcv_live_learn(c, l, x.v);
+    write_node(c, op, in, 3, x.v);
+}
+
+void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
+    write_at(c, JN_OP(host_setitem), (putting){.o = o, .key = i, .v = v, .put = put_item});
 }
 
 void jcv_live_insert(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
-    if (is_optional(c, (putting){.o = o, .key = i, .v = v, .put = put_before}))
-        return;
-    jcv_live *l = container_to_write(c, o);
-    jcv_val *in[3] = {o->val, live_place(c, i), stored_in(c, o, v)};
-    jcv_live_learn(c, l, v);
-    write_node(c, JN_OP(host_insert), in, 3, v);
+    write_at(c, JN_OP(host_insert), (putting){.o = o, .key = i, .v = v, .put = put_before});
 }
 
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key) {
     container_to_write(c, o);
     jcv_val *in[2] = {o->val, live_key(c, o, key, false)};
     jcv_op(c, JN_OP(host_delkey), in, 2, NULL);
-    c->live_epoch++;
-    c->n_effects++;
-    c->live_items++;
+    wrote_container(c);
 }
 
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key) {
