@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a test counts must not depend on how fast the machine is.
 
-JANUS_LIGHT_TESTS=1 leaves out most of what is generated: scripts/check.sh runs everything with gcc, and elsewhere
-(sanitizers, other compilers and interpreters) each program once and a fifth of what a file generates.  JANUS_LIGHT_TESTS=2
-leaves a twentieth of each file: what a source distribution has to be asked.  JANUS_SHARE=I/N leaves the tests I, I + N,
-I + 2 N, ... of what is left: tests/pytest.sh runs N processes side by side.
+JANUS_LIGHT_TESTS=N leaves every Nth of what a file generates, from 5 on each program of diff/ in one way of many, and
+from 20 on every Nth of each file: what a source distribution has to be asked.  scripts/check.sh says how much each of its
+steps runs.  JANUS_SHARE=I/N leaves the tests I, I + N, I + 2 N, ... of what is left: tests/pytest.sh runs N processes side
+by side.
 """
 
 import collections
@@ -13,6 +13,7 @@ import itertools
 import os
 
 import pytest
+from shares import EACH, LIGHT
 
 os.environ.setdefault("JANUS_MEASURE", "0")
 
@@ -37,18 +38,15 @@ def once(name, ways):
 
 def pytest_collection_modifyitems(config, items):
     kept, left_out, seen, ways = [], [], {}, itertools.count()
-    how = os.environ.get("JANUS_LIGHT_TESTS")
     files = collections.Counter(item.path for item in items)
-    for item in items if how in ("1", "2") else ():
+    for item in items if LIGHT else ():
         n = seen[item.path] = seen.get(item.path, 0) + 1
-        if how == "2":
-            light = n % 20 == 1
-        elif item.path.stem == "test_diff":
+        if 5 <= EACH < 20 and item.path.stem == "test_diff":
             light = once(item.name, ways)
         else:
-            light = files[item.path] <= MANY or n % 5 == 1
+            light = n % EACH == 1 or EACH < 20 and files[item.path] <= MANY
         (kept if light else left_out).append(item)
-    if how in ("1", "2"):
+    if LIGHT:
         items[:] = kept
     share, shares = map(int, os.environ.get("JANUS_SHARE", "0/1").split("/"))
     left_out += [item for i, item in enumerate(items) if i % shares != share]

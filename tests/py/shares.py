@@ -2,9 +2,12 @@
 """Of what one test generates and goes through itself, the share that is asked for (conftest.py has it of tests)."""
 import os
 
-EACH = {"1": 5, "2": 20}.get(os.environ.get("JANUS_LIGHT_TESTS"), 1)
+EACH = int(os.environ.get("JANUS_LIGHT_TESTS") or 1)
+
+# Whether less is asked for than everything.
+LIGHT = EACH > 1
 
 
 def share(items):
-    """All of them, every fifth with JANUS_LIGHT_TESTS=1, every twentieth with 2."""
+    """All of them, or every Nth with JANUS_LIGHT_TESTS=N."""
     return list(items)[::EACH]

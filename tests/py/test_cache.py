@@ -10,8 +10,7 @@ import sys
 import pytest
 from compared import close
 from janus import _stored
-
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
+from shares import LIGHT
 
 # A program is a module `program`, whose source is in the file that the driver is given.  `results` is what it shows.
 DRIVER = """
@@ -268,8 +267,6 @@ for k in range(16):
 PROGRAMS = {"model": MODEL, "tree": TREE, "step": STEP, "effects": EFFECTS, "views": VIEWS, "rounds": ROUNDS, "folds": FOLDS, "flags": FLAGS}
 
 
-
-
 def start(tmp_path, text, cache="cache", **env):
     """What a program shows, and the counts of its function; in a process of its own."""
     if not (tmp_path / "driver.py").exists():  # which a process that starts beside this one may be reading
@@ -397,8 +394,6 @@ CHANGES = [  # of MODEL: (text, other text): another program in the same file, w
     ("f(janus.ones(2, 3) * i, 2)", "f(janus.ones(2, 3, dtype=janus.float64).float() * i, 2.0)"),
     ("janus.ones(2, 3) * i, 2)", "janus.ones(2, 3, dtype=net.lin.weight.dtype) * i, True)"),
 ]
-
-
 
 
 @pytest.mark.parametrize("base, changes", [(MODEL, CHANGES), (REGIONS, REGION_CHANGES)], ids=["model", "regions"])

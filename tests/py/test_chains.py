@@ -2,14 +2,13 @@
 """Chains of elementwise ops over large tensors run tile by tile: whatever the shapes, dtypes and views, the graph gives
 the bits that the eager program gives.  Programs are generated: values of one space and of those that broadcast into it,
 reshaped and transposed, reduced and read again, kept and written in place."""
-import os
 import random
 
 import janus
 import pytest
+from shares import LIGHT
 from texts import names_of
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 # The shape of the space; shapes of other operands that broadcast into it.
 SPACES = [
     ((5000,), [(1,), ()]),

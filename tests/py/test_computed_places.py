@@ -2,16 +2,15 @@
 """Places of a tensor that the graph computes, read and written: keys of numbers, bounds, constants, None, `...`, tensors and masks in any order,
 in loops that are kept, negative and out of range."""
 import itertools
-import os
 import random
 
 import pytest
 
 import janus
 from compared import close
+from shares import LIGHT
 from texts import names_of
 
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 ITEMS = ["i", "j", "-1", "0", ":", "1:", "i:", ":j", "i:j", "None", "...", "t", "mask", "True"]
 USES = {
     "read": "    return x[{}] * 2",

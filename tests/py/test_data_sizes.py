@@ -2,7 +2,6 @@
 """Sizes that data decides: masks, nonzero(), parts of tensors up to a number that the graph computes; as CPython has them, 0 and 1
 included, and with one graph for all of them."""
 
-import os
 import random
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 import janus
 import janus.nn.functional as F
 from compared import close
+from shares import LIGHT
 from texts import names_of
 
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 
 # Expressions of a tensor x of 6 rows and 4 columns, and of n, how many of its first column are above zero.
 EXPRESSIONS = {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """backward() in a block of janus.deferred(), by groups, against itself outside: values, errors, order, what is left."""
 
-import os
 import random
 import threading
 
@@ -9,8 +8,7 @@ import pytest
 
 import janus
 import janus.nn.functional as F
-
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
+from shares import LIGHT
 
 
 def close(want, got):

@@ -2,7 +2,6 @@
 """Memory of what janus.deferred() records: results share blocks of their groups, and nobody can tell but by the bytes."""
 
 import gc
-import os
 import random
 import subprocess
 import sys
@@ -12,8 +11,8 @@ import threading
 import pytest
 
 import janus
+from shares import LIGHT
 
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 WIDTH = 96  # a row has memory of its group; a number and a small row have their own
 
 # One thing done with the tensors so far: (tensors, number) -> new ones.

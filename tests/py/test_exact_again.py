@@ -5,7 +5,6 @@ Programs are generated: functions that share weights, called one after another, 
 between the calls hooks, retained gradients and statements of CPython's; and what is done with the result: gradients
 with a history, once or nested, of leaves and of what lies between the calls, with and without what is used up."""
 
-import os
 import pathlib
 import random
 import sys
@@ -21,8 +20,8 @@ if not hasattr(janus, "function"):
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from diff import harness  # noqa: E402
+from shares import LIGHT
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 ALL = [(numerics, regions, verify) for numerics in ("exact", "fast") for regions in (False, True)
        for verify in ("never", "always")]
 

@@ -3,16 +3,15 @@
 
 Every view of every kind of value, read by every kind of product in every place of a program, forward and backward."""
 import itertools
-import os
 
 import janus
 import pytest
+from shares import LIGHT
 from texts import names_of
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 
 # v is a view of 33 x 33 of the square `{b}` of 66 x 66, or of more dims; x has 5 x 33.
 VIEWS = {"transposed": "{b}[:33, :33].t()", "columns": "{b}.chunk(2, -1)[1][:33]", "rows": "{b}.chunk(2)[0].chunk(2, 1)[0]",

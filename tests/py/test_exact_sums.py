@@ -4,7 +4,6 @@
 Programs are generated: functions that share weights, called one after another, with statements of CPython's between
 them or with barriers inside, and backward() once behind all."""
 
-import os
 import pathlib
 import random
 import sys
@@ -20,8 +19,8 @@ if not hasattr(janus, "function"):
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from diff import harness  # noqa: E402
+from shares import LIGHT
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 
 # Each makes a tensor of 3 x 4 of `{x}`, and uses a weight in a way of its own.
 LINES = ["janus.tanh({x} @ w + b)", "{x} * b + {x}", "janus.relu({x} @ w) + {x} * v", "{x}.exp().log() * v - b",

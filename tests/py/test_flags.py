@@ -3,13 +3,13 @@
 
 Programs are made of statements in any order: flags set by one name or another, gradients, updates, writes in place.
 """
-import os
 import random
 
 import pytest
 
 import janus
 import janus.nn as nn
+from shares import LIGHT
 from texts import names_of
 
 STATEMENTS = [
@@ -65,7 +65,7 @@ def run(step, calls):
 @pytest.mark.parametrize("part", range(4))
 def test_flags(part):
     graphs = 0
-    each = 30 if os.environ.get("JANUS_LIGHT_TESTS") else 150
+    each = 30 if LIGHT else 150
     for seed in range(part * each, (part + 1) * each):
         step, text = program(seed)
         decorated = janus.function(step, measure=False, verify="never", numerics="exact")

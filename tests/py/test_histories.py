@@ -12,11 +12,11 @@ import pytest
 
 import janus
 from compared import close
+from shares import LIGHT
 
 # Of a tensor that is used up and one that was written, the tape names the one it comes to first, which inside a
 # recursion a node for all of it cannot say.
 SAVED = ("Trying to backward through the graph a s", "one of the variables needed for gradient")
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 UNARY = ("janus.tanh({0})", "{0}.exp()", "{0}.sin()", "{0} * 2", "{0} + 1", "{0}.sigmoid()", "-{0}", "{0}.t()", "{0}.view(-1).view(2, 2)",
          "{0}[0] + {0}", "{0}.unsqueeze(0)[0]", "{0}.reshape(4).reshape(2, 2)", "callee({0}, w)", "({0} * {0}).sum() + {0}",
          "{0}.detach()", "{0}.clone()", "{0}.permute(1, 0)", "{0}.chunk(2, 0)[0] * {0}")

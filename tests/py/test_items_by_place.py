@@ -2,17 +2,14 @@
 """Items of lists, tuples, ranges and strings at places that only the graph knows, read, written, put in, taken out and looked for.  Generated: where the items come from
 times what they are times what is done.  Results, which of the objects are one, what is left in the caller's list and what is raised are CPython's."""
 import itertools
-import os
 import random
 
 import pytest
 
 import janus
 from compared import close
-from shares import share
+from shares import LIGHT, share
 from texts import names_of
-
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 
 
 class Node:
@@ -129,8 +126,6 @@ def test_as_undecorated(use):
             assert close(want, got), (source, kind, i, want, got)
         graphs += g.stats()["graph"] >= 2
     assert graphs >= len(ways) * LEAST.get(use, 0.5), f"{graphs} of {len(ways)}"
-
-
 
 
 STEPS = [

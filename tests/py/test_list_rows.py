@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rows of a list of unknown length get a gradient: what only the others lead to keeps `.grad` None, and no factor of
 theirs is multiplied by zeros (inf would make NaN of it).  Programs are ways to make a list times ways to use it."""
-import os
 import random
 
 import janus
 import pytest
 from compared import close
+from shares import LIGHT
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -171,8 +171,7 @@ def test_rows(folder, end, items, use):
     source = PROGRAM.format(items=LISTS[items], use=(PAIRS if items == "pairs" else USES)[use], end=ENDS[end])
     path = folder / f"{end}_{items}_{use}.py"
     path.write_text(source)
-    light = os.environ.get("JANUS_LIGHT_TESTS")
-    for zero, numerics in [(True, "fast")] if light else [(False, "fast"), (True, "fast"), (True, "exact")]:
+    for zero, numerics in [(True, "fast")] if LIGHT else [(False, "fast"), (True, "fast"), (True, "exact")]:
         want, _ = run(source, str(path), zero, None)
         have, graphs = run(source, str(path), zero, numerics)
         assert len(want) == len(have)

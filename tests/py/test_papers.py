@@ -14,8 +14,8 @@ if not (SAMPLES / "papers").exists():
     SAMPLES = pathlib.Path(__file__).parents[2] / "samples"
 sys.path.insert(0, str(SAMPLES))
 import papers  # noqa: E402
+from shares import LIGHT
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") in ("1", "2")
 # Deep networks amplify what rounding leaves; these are asked to the bit only.
 DEEP = {"resnet50", "resnet50_terra", "inception_v3"}
 CASES = [(name, numerics, verify) for name in papers.PROGRAMS for numerics in ("fast", "exact")

@@ -3,7 +3,6 @@
 the machine may be busy; minima are compared."""
 import itertools
 import json
-import os
 import random
 import sys
 import threading
@@ -11,6 +10,7 @@ import time
 
 import janus
 import pytest
+from shares import LIGHT
 
 
 def least(f, *args, repeat=7, calls=300):
@@ -77,7 +77,7 @@ def test_conversions_are_paid_for():
 
     g = janus.function(f, measure=True, verify="never")
     x = janus.ones(1)
-    texts = 12 if os.environ.get("JANUS_LIGHT_TESTS") else 60
+    texts = 12 if LIGHT else 60
     for text in range(texts):
         for _ in range(8):
             g(x, f"text {text}")

@@ -2,15 +2,14 @@
 """Chains that are cut along rows: norms, softmax and reductions along dims behind the first belong to them, and numbers
 for each row.  Graphs give the bits that the eager programs give.  Programs are generated: values of the whole space, of
 its rows, of what broadcasts into it (as long as there are rows, too), ops along any dims, with and without keepdim."""
-import os
 import random
 
 import janus
 import pytest
 from test_chains import longest, same, tensor
+from shares import LIGHT
 from texts import names_of
 
-LIGHT = os.environ.get("JANUS_LIGHT_TESTS") == "1"
 SPACES = [(64, 64), (40, 130), (3000, 5), (5, 1000), (2, 4100), (1, 60, 60), (12, 20, 30), (70, 3, 17), (6, 1, 900),
           (150, 140), (9, 2000), (3, 16000)]
 SEEDS = range(0, 160, 4 if LIGHT else 1)

@@ -2,16 +2,15 @@
 """janus.tensor() of lists whose length only the graph knows, as programs over sentences make them: numbers read, looked up and computed,
 of every kind and dtype, alone and in pairs; of lists that are written before or after, that are empty, or hold something else than before."""
 import itertools
-import os
 import random
 
 import pytest
 
 import janus
 from compared import close
+from shares import LIGHT
 from texts import names_of
 
-LIGHT = bool(os.environ.get("JANUS_LIGHT_TESTS"))
 WORDS = "the cat sat on a mat by door".split()
 INDEX = {w: i for i, w in enumerate(WORDS)}
 WEIGHT = {w: i / 4 for i, w in enumerate(WORDS)}

@@ -4,7 +4,6 @@ are listed as such need three conversions at most."""
 import contextlib
 import io
 import math
-import os
 import random
 
 import janus
@@ -12,10 +11,11 @@ import janus.nn as nn
 import janus.nn.functional as F
 import pytest
 from compared import close
+from shares import LIGHT
 from texts import names_of
 
 LENGTHS = [3, 5, 7, 4, 9, 12, 2, 1, 30, 17, 5, 0, 6, 8, 2, 33]
-if os.environ.get("JANUS_LIGHT_TESTS"):
+if LIGHT:
     LENGTHS = [3, 5, 7, 2, 1, 12]
 
 # x: [n, 4], y: [n], z: [3, n], m: [k, n, 4] with k and n varying, i: indices [n]; each is the result of a program of its own.
@@ -327,7 +327,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(8 if os.environ.get("JANUS_LIGHT_TESTS") else 48))
+@pytest.mark.parametrize("seed", range(8 if LIGHT else 48))
 def test_programs_at_random(seed):
     chance = random.Random(seed)
     for k in range(3):

@@ -2,7 +2,6 @@
 """CPython's own methods called by their names: each slot of the converter's table and each public method, on values of
 each native type, of the graph and not, bound and through the class, decorated against undecorated; and round()."""
 
-import os
 import pathlib
 import re
 import sys
@@ -15,6 +14,7 @@ if not hasattr(janus, "function"):
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from diff import generate_slots, harness  # noqa: E402
+from shares import LIGHT  # noqa: E402
 from texts import code_of  # noqa: E402
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "pyfront/convert/model/slots.def"
@@ -64,8 +64,7 @@ def observe(f):
 @pytest.mark.parametrize("kind", VALUES)
 def test_called_by_name(kind):
     bad, graphs, all_of_them = [], 0, list(programs(kind))
-    light = bool(os.environ.get("JANUS_LIGHT_TESTS"))
-    for text in all_of_them[::5 if light else 1]:
+    for text in all_of_them[::5 if LIGHT else 1]:
         space = {}
         exec(code_of(text), space)
         want = observe(space["f"])
@@ -77,7 +76,7 @@ def test_called_by_name(kind):
         if not harness.close(want, got, True):
             bad.append(f"{text.splitlines()[-2:]}\n  {want}\n  {got}")
     assert not bad, f"{len(bad)} differ\n" + "\n".join(bad[:5])
-    assert graphs > (0 if light else 3) or kind == "str", graphs
+    assert graphs > (0 if LIGHT else 3) or kind == "str", graphs
 
 
 NUMBERS = [0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.125, 2.675, 1e-7, -1e-7, 1e22, 123456789.987654321, 1e300, 5e-324,
