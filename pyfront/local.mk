@@ -23,6 +23,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/backward/stretch_run.c \
 	pyfront/backward/stretch_write.c \
 	pyfront/base/jpy.h \
+	pyfront/base/codes.c \
+	pyfront/base/codes.h \
 	pyfront/base/keys.c \
 	pyfront/base/keys.h \
 	pyfront/base/lines.c \

@@ -5,6 +5,14 @@
 
 #include "pyfront/base/jpy.h"
 
+/* What is kept of files is kept of as many: a program that makes texts (a notebook) has ever new
+ * ones. */
+enum { JPY_FILES_KEPT = 128 };
+
+/* d[key] = v, behind all others, as the one that was asked for last; of more than `most` the first
+ * one goes.  -1: exception set. */
+int jpy_keep_last(PyObject *d, PyObject *key, PyObject *v, Py_ssize_t most);
+
 /* New reference: the lines of a file, those of now; globals: of a module of it, whose loader may
  * have them, or None.  linecache.cache stays as the program left it.  NULL: an exception is set. */
 PyObject *jpy_lines(PyObject *filename, PyObject *globals);

@@ -35,6 +35,7 @@ import ast
 import builtins
 import copy
 import types
+import weakref
 
 from . import _C
 from ._statements import (BREAK, CONTINUE, FALL, RETURN, RETURNED, Late, Leaves, Names, Told, bindings_of, blocks_of, left, listed,
@@ -56,20 +57,39 @@ _TRIES = tuple(t for t in (ast.Try, getattr(ast, "TryStar", None)) if t)
 _MAX_SPLITS = 64
 _METHODS = {n for t in (_C.Tensor, list, dict, set, str) for n in dir(t)}  # which programs' classes have, too
 
-_plans = {}  # id of a code object -> its Plan (which keeps it), or None
-_regions = {}  # id of the code of a region's function -> that, its node, its class, its path, Plan.named
+
+
+class _OfCodes:
+    """What is known of code objects, each as long as it lives.  Codes that look alike are equal, so these go by identity."""
+
+    def __init__(self):
+        self._known = {}  # id: (weak reference, what is known)
+
+    def __contains__(self, code):
+        return id(code) in self._known
+
+    def __getitem__(self, code):
+        return self._known[id(code)][1]
+
+    def __setitem__(self, code, value):
+        key, known = id(code), self._known
+        known[key] = weakref.ref(code, lambda _: known.pop(key, None)), value
+
+
+_plans = _OfCodes()  # Plan, or None
+_regions = _OfCodes()  # of a region's function: its node, its class, its path, Plan.named
 
 
 def plan_of(function):
     """The plan of a Python function, None: it has no skeleton."""
     code = function.__code__
-    if id(code) not in _plans:
+    if code not in _plans:
         try:
             plan = Plan(function)
         except (_NoSkeleton, SyntaxError, ValueError, RecursionError):
             plan = None
-        _plans[id(code)] = plan, code
-    return _plans[id(code)][0]
+        _plans[code] = plan
+    return _plans[code]
 
 
 class _NoSkeleton(Exception):
@@ -109,9 +129,9 @@ class Plan:
         code = function.__code__
         if code.co_flags & 0x2a0 or code.co_name == "<lambda>":  # generators and coroutines
             raise _NoSkeleton
-        self.code, self.flags = code, code.co_flags & _FUTURES
-        if id(code) in _regions:
-            _, self.node, self.in_class, self.path, self.named = _regions[id(code)]
+        self._code, self.flags = weakref.ref(code), code.co_flags & _FUTURES
+        if code in _regions:
+            self.node, self.in_class, self.path, self.named = _regions[code]
         else:  # CPython 3.10's codes have no qualified names
             self.named = getattr(code, "co_qualname", function.__qualname__)  # of the program's function
             self.path = self.named.split(".")
@@ -135,6 +155,11 @@ class Plan:
         self.version = 0  # of what is planned
         self.made = None  # version, code of the skeleton, [Region text]
         self.made_first = None  # the same of the first skeleton
+
+    @property
+    def code(self):
+        """The code, which whoever asks has a function of.  It is not kept: the plan lives as long as it does."""
+        return self._code()
 
     def compiled(self, functions):
         """The codes of functions that stand where the planned one stands, beginning with that one: in scopes of the
@@ -585,12 +610,12 @@ def dress(function, plan, regions, make, callee, first):
     for t in texts:
         if t.key not in regions:
             _C._give_source(t.code, t.node, t.in_class)
-            _regions[id(t.code)] = t.code, t.node, t.in_class, [*plan.path[:-1], t.name], plan.named
+            _regions[t.code] = t.node, t.in_class, [*plan.path[:-1], t.name], plan.named
             closure = tuple(cells[n] for n in t.code.co_freevars)
             f = types.FunctionType(t.code, function.__globals__, function.__name__, None, closure)
             f.__qualname__, f.__module__ = function.__qualname__, function.__module__
             regions[t.key] = make(f, t.within, t.nests, t.partial)
-    if id(plan.code) in _regions:  # as its frames are called
+    if plan.code in _regions:  # as its frames are called
         names = {"co_name": function.__name__, "co_qualname": function.__qualname__}
         code = code.replace(**{n: v for n, v in names.items() if hasattr(code, n)})
     skeleton = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,

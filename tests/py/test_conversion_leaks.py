@@ -109,6 +109,15 @@ PROGRAMS = {
 }
 
 
+def shown_by(script):
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=200,
+                          env={**os.environ, "JANUS_MEASURE": "0",
+                              # free blocks that the allocator keeps at hand count as used
+                              "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"})
+    assert done.returncode == 0, done.stderr
+    return eval(done.stdout)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library's allocator")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_left(name, tmp_path):
@@ -138,3 +147,45 @@ def test_nothing_is_left(name, tmp_path):
     grown = eval(done.stdout)
     # bytes outside of Python's pools, and blocks in them, a conversion; CPython's free lists fill up in the first rounds
     assert min(b for b, _ in grown[1:]) < 1 and min(n for _, n in grown[1:]) < 0.9, grown
+
+
+MADE = {**PROGRAMS, "regions": """
+        y = x + 1
+        for i in range(3):
+            y = y * 2 + i
+            open("/dev/null").close()
+        return y, [x * i for i in range(2)]"""}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library's allocator")
+@pytest.mark.parametrize("name", MADE)
+def test_nothing_is_left_of_functions_that_are_made(name, tmp_path):
+    """Of a function whose text a program makes nothing is kept when it is gone, whatever was learnt of its code."""
+    script = tmp_path / "leak.py"
+    body = textwrap.indent(textwrap.dedent(MADE[name]), "    ")
+    script.write_text(PRELUDE + f"TEXT = {f'def f(x):{body}' + chr(10)!r}\n" + textwrap.dedent("""
+        import linecache
+
+        def once(i):
+            file = f"<made {i}>"
+            linecache.cache[file] = len(TEXT), None, TEXT.splitlines(True), file
+            exec(compile(TEXT, file, "exec"), globals())
+            g = janus.function(f)
+            for _ in range(3):
+                g(x)
+            assert g.stats()["conversions"]
+            linecache.clearcache()
+
+        grown = []
+        for i in range(150):  # of as many files what was parsed is kept (pyfront/base/lines.h)
+            once(i)
+        for turn in range(6):
+            before, blocks = used(), sys.getallocatedblocks()
+            for i in range(10):
+                once((turn, i))
+            gc.collect()
+            grown.append(((used() - before) / 10, (sys.getallocatedblocks() - blocks) / 10))
+        print(grown)
+        """))
+    grown = shown_by(script)
+    assert min(b for b, _ in grown) < 100 and min(n for _, n in grown) < 5, grown

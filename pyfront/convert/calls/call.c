@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "pyfront/base/codes.h"
 #include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
@@ -14,34 +15,29 @@
 #include "pyfront/convert/values/values.h"
 #include "pyfront/function/function.h"
 
+static void let_go(PyObject *capsule) { jpy_source_release(PyCapsule_GetPointer(capsule, NULL)); }
+
+/* What a function's code was lowered to, once for as long as the code lives, which the conversion
+ * sees to: its frames have trees of it. */
 static jpy_source *source_of(jcv *c, PyObject *func) {
-    static PyObject *cache; /* code -> capsule */
-    PyObject *code = PyFunction_GET_CODE(func);
-    if (!cache)
-        cache = PyDict_New();
-    PyObject *key = PyLong_FromVoidPtr(code);
-    PyObject *had = key && cache ? PyDict_GetItem(cache, key) : NULL;
-    jpy_source *s = NULL;
+    static PyObject *lowered; /* of codes: a capsule */
+    PyObject *code = PyFunction_GET_CODE(func), *had = jpy_of_code(lowered, code);
     const char *why = NULL;
-    if (had) {
-        s = PyCapsule_GetPointer(PyTuple_GET_ITEM(had, 0), NULL);
-    } else {
-        s = jpy_source_of(code, PyFunction_GET_GLOBALS(func), &why);
-        if (s) { /* kept for ever, with its code: addresses must not be used again */
-            PyObject *cap = PyCapsule_New(s, NULL, NULL);
-            PyObject *pair = cap ? PyTuple_Pack(2, cap, code) : NULL;
-            if (pair && key && cache)
-                PyDict_SetItem(cache, key, pair);
-            Py_XDECREF(cap);
-            Py_XDECREF(pair);
-        }
+    jpy_source *s = had ? PyCapsule_GetPointer(had, NULL) : NULL;
+    if (!s && (s = jpy_source_of(code, PyFunction_GET_GLOBALS(func), &why))) {
+        PyObject *capsule = PyCapsule_New(s, NULL, let_go);
+        if (!capsule)
+            jpy_source_release(s);
+        if (!capsule || jpy_of_code_set(&lowered, code, capsule) < 0)
+            s = NULL;
+        Py_XDECREF(capsule);
     }
-    Py_XDECREF(key);
     if (!s) {
         PyErr_Clear();
         jcv_refuse(c, "%s: %s", PyUnicode_AsUTF8(((PyFunctionObject *)func)->func_name),
                    why ? why : "no source");
     }
+    jcv_own(c, Py_NewRef(code));
     return s;
 }
 

@@ -8,7 +8,7 @@
 
 /* file name -> (text, {line: part, range of lines: part}, {None: [statements], place: part}); a
  * part is what compile_part() gives: of the lines around one, or of the statements of the whole
- * file. */
+ * file.  The files that were asked for last, in that order. */
 static PyObject *files;
 
 static int add_node(PyObject *index, PyObject *node, PyObject *name, long line) {
@@ -311,11 +311,10 @@ PyObject *jpy_file_of(PyObject *code, PyObject *globals) {
         return NULL;
     }
     entry = Py_XNewRef(PyDict_GetItemWithError(files, filename));
-    if (!entry || PyUnicode_Compare(PyTuple_GET_ITEM(entry, 0), text) != 0) {
+    if (!entry || PyUnicode_Compare(PyTuple_GET_ITEM(entry, 0), text) != 0)
         Py_XSETREF(entry, PyErr_Occurred() ? NULL : Py_BuildValue("(O{}{})", text));
-        if (entry && PyDict_SetItem(files, filename, entry) < 0)
-            Py_CLEAR(entry);
-    }
+    if (entry && jpy_keep_last(files, filename, entry, JPY_FILES_KEPT) < 0)
+        Py_CLEAR(entry);
     Py_DECREF(text);
     return entry;
 }

@@ -14,10 +14,10 @@
 
 #include <string.h>
 
+#include "pyfront/base/codes.h"
 #include "pyfront/convert/tree/file.h"
 
-static PyObject
-    *given; /* address of a code object -> (code object, ast node, name of a class or None) */
+static PyObject *given; /* of codes: (ast node, name of a class or None) */
 
 static bool code_equal(PyObject *a, PyObject *b);
 
@@ -208,27 +208,22 @@ static PyObject *pick_node(PyObject *nodes, PyObject *code, const char **out_why
 }
 
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class) {
-    PyObject *key = PyLong_FromVoidPtr(code), *value = PyTuple_Pack(3, code, node, in_class);
-    int bad = -1;
-    if (key && value && (given || (given = PyDict_New())))
-        bad = PyDict_SetItem(given, key, value);
-    Py_XDECREF(key);
-    Py_XDECREF(value);
+    PyObject *pair = PyTuple_Pack(2, node, in_class);
+    int bad = pair ? jpy_of_code_set(&given, code, pair) : -1;
+    Py_XDECREF(pair);
     return bad;
 }
 
 /* The source of code that no file has; NULL: it was not given, or an exception is set. */
 static jpy_source *given_source(PyObject *code) {
-    PyObject *key = given ? PyLong_FromVoidPtr(code) : NULL;
-    PyObject *value = key ? PyDict_GetItemWithError(given, key) : NULL; /* borrowed */
-    PyObject *file = value ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    PyObject *pair = jpy_of_code(given, code);
+    PyObject *file = pair ? PyObject_GetAttrString(code, "co_filename") : NULL;
     jpy_source *out = NULL;
     if (file) {
-        PyObject *in_class = PyTuple_GET_ITEM(value, 2);
-        out = jpy_lower(PyTuple_GET_ITEM(value, 1), in_class == Py_None ? NULL : in_class,
+        PyObject *in_class = PyTuple_GET_ITEM(pair, 1);
+        out = jpy_lower(PyTuple_GET_ITEM(pair, 0), in_class == Py_None ? NULL : in_class,
                         PyUnicode_AsUTF8(file));
     }
-    Py_XDECREF(key);
     Py_XDECREF(file);
     return out;
 }

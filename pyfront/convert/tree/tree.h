@@ -155,8 +155,8 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
 PyObject *jpy_source_node(PyObject *code, PyObject *globals);
 /* _compile(text or tree, file name, flags): code of a module, without warnings. */
 PyObject *jpy_py_compile(PyObject *module, PyObject *args);
-/* From now on the source of `code`, which is kept for ever, is the FunctionDef `node` (in_class: a
- * str or None).  -1: exception set. */
+/* From now on the source of `code` is the FunctionDef `node` (in_class: a str or None).  -1:
+ * exception set. */
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class);
 
 #endif

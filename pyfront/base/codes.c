@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table is a dict: address of a code -> (weak reference to it, what is known). */
+#include "pyfront/base/codes.h"
+
+/* of: (table, key) */
+static PyObject *forget(PyObject *of, PyObject *dead) {
+    (void)dead;
+    PyObject *table = PyTuple_GET_ITEM(of, 0), *key = PyTuple_GET_ITEM(of, 1);
+    if (PyDict_Contains(table, key) == 1 && PyDict_DelItem(table, key) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *jpy_of_code(PyObject *table, PyObject *code) {
+    PyObject *key = table ? PyLong_FromVoidPtr(code) : NULL;
+    PyObject *kept = key ? PyDict_GetItem(table, key) : NULL;
+    Py_XDECREF(key);
+    return kept ? PyTuple_GET_ITEM(kept, 1) : NULL;
+}
+
+int jpy_of_code_set(PyObject **table, PyObject *code, PyObject *known) {
+    static PyMethodDef forgets = {"_forget", forget, METH_O, NULL};
+    if (!*table && !(*table = PyDict_New()))
+        return -1;
+    PyObject *key = PyLong_FromVoidPtr(code), *of = key ? PyTuple_Pack(2, *table, key) : NULL;
+    PyObject *when_dead = of ? PyCFunction_New(&forgets, of) : NULL;
+    PyObject *ref = when_dead ? PyWeakref_NewRef(code, when_dead) : NULL;
+    PyObject *kept = ref ? PyTuple_Pack(2, ref, known) : NULL;
+    int bad = kept ? PyDict_SetItem(*table, key, kept) : -1;
+    Py_XDECREF(key);
+    Py_XDECREF(of);
+    Py_XDECREF(when_dead);
+    Py_XDECREF(ref);
+    Py_XDECREF(kept);
+    return bad;
+}
