@@ -373,7 +373,20 @@ static PyObject *tensor_iter(PyObject *self) {
         PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
         return NULL;
     }
-    return PySeqIter_New(self);
+    if (Py_TYPE(self)->tp_as_sequence->sq_item == sq_item)
+        return PySeqIter_New(self);
+    /* its rows, as in PyTorch, whatever its class has for x[k] */
+    PyObject *rows = PyTuple_New(SELF->t->dims[0]);
+    for (Py_ssize_t i = 0; rows && i < PyTuple_GET_SIZE(rows); i++) {
+        PyObject *row = sq_item(self, i);
+        if (row)
+            PyTuple_SET_ITEM(rows, i, row);
+        else
+            Py_CLEAR(rows);
+    }
+    PyObject *iterator = rows ? PyObject_GetIter(rows) : NULL;
+    Py_XDECREF(rows);
+    return iterator;
 }
 
 static int sq_contains(PyObject *self, PyObject *item) {

@@ -93,6 +93,38 @@ def test_attributes_of_their_own(base, has):
         assert graphs or EACH > 1  # a share may have none
 
 
+ITEMS = {
+    "other": "return super().__getitem__(k) * 3", "a number": "return 1.0", "fewer": "if k == 1: raise IndexError(k)\n        return super().__getitem__(k)",
+    "raises": "raise KeyError(k)", "notes": "log.append(k)\n        return super().__getitem__(k)", "itself": "return self",
+}
+TAKES = ("[i * 2 for i in o]", "list(o)", "tuple(o)", "sum(o)", "max(o)", "[a * b for a, b in zip(o, x)]", "list(enumerate(o))", "list(map(lambda i: i + 1, o))", "(lambda a, b, c: a - b + c)(*o)",
+         "next(iter(o))", "any(i > 2 for i in o)", "{k: i for k, i in enumerate(o)}", "[*o, x]", "sorted(o)", "[float(i) for i in o]", "o[0]", "o[:2]")
+LOOPS = ("for i in o: y = y + i", "a, b, c = o\n    y = y + a * b - c", "a, *b = o\n    y = y + a + len(b)", "for k, i in enumerate(o):\n        if k == 1: continue\n        y = y * i",
+         "for i in o:\n        for j in o: y = y + i * j", "for i in o:\n        if i > 1.5: break\n        y = y - i")
+
+
+@pytest.mark.parametrize("base", ["janus.Tensor", "janus.nn.Parameter"])
+@pytest.mark.parametrize("item", ITEMS)
+@pytest.mark.filterwarnings("error::janus.SpeculationWarning")
+def test_rows_are_those_of_tensors(base, item):
+    """A loop over a tensor goes over its rows, as in PyTorch, whatever its class has for `x[k]`; where that comes and goes between calls, too."""
+    graphs = 0
+    for use, late in share(list(itertools.product([f"y = {t}" for t in TAKES] + list(LOOPS), (False, True)))):
+        body = f"    def __getitem__(self, k):\n        {ITEMS[item]}"
+        text = f"log = []\nclass Late({base}):\n{body}\nclass C({base}):\n" + ("    pass" if late else body)
+        text += f"\no = C(janus.tensor([1.0, 2.0, 3.0]))\ndef f(x):\n    y = x * 2\n    {use}\n    return y\n"
+        changes = ["pass"] * 2 + ["C.__getitem__ = Late.__getitem__"] + ["pass"] * 3
+        want, _ = seen(text, changes, None, "o")
+        if "o[" not in use:
+            plain, _ = seen(text.replace("o = C(", "o = " + base + "("), changes, None, "o")
+            assert [w[0] for w in want] == [w[0] for w in plain], text
+        for options in WAYS[1:]:
+            got, graph = seen(text, changes, options, "o")
+            graphs += graph
+            assert got == want, (options, text)
+    assert graphs or EACH > 1  # a share may have none
+
+
 OPERATORS = {"==": "eq", "!=": "ne", "<": "lt", ">=": "ge", "+": "add", "-": "sub", "*": "mul", "@": "matmul", "/": "truediv"}
 KINDS = {  # classes of two operands: where they stand, and which of them have the method, its reflection, or both
     "plain": "class {c}({b}): pass", "forward": "class {c}({b}):\n    def __{m}__(self, o):\n        log.append('{c}')\n        return {r}",

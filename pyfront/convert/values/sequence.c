@@ -16,6 +16,7 @@
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/convert/values/native.h"
 
 const char jcv_never[] = "a list without items so far";
 
@@ -230,7 +231,7 @@ static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
     if (jcv_is_seq(a))
         return jcv_seq_item(c, a, i);
     if (a->kind == AV_TENSOR)
-        return jcv_getitem(c, a, jcv_scalar(c, i));
+        return jcv_native_getitem(c, a, jcv_scalar(c, i)); /* whatever its class has for x[k] */
     bool tuple = a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
     if (tuple && jcv_items(c, a, &items, &n) && (number = jcv_number_at(c, items, n, i)))
         return number;

@@ -153,7 +153,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
         t->n = (unsigned)ty->dims[0];
         t->items = jcv_alloc(c, (t->n + 1) * sizeof *t->items);
         for (unsigned i = 0; i < t->n; i++)
-            t->items[i] = jcv_getitem(c, a, jcv_take(c, PyLong_FromLong((long)i)));
+            t->items[i] = jcv_native_getitem(c, a, jcv_take(c, PyLong_FromLong((long)i)));
         break;
     }
     case AV_PY: {
