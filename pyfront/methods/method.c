@@ -145,7 +145,7 @@ static PyObject *become(PyObject *self, PyObject *view) {
 static PyObject *requires_grad_(PyObject *self, PyObject *const *args, Py_ssize_t n,
                                 PyObject *names) {
     PyObject *on = n > 0 || (names && PyTuple_GET_SIZE(names) == 1) ? args[0] : Py_True;
-    return PyObject_SetAttrString(self, "requires_grad", on) < 0 ? NULL : Py_NewRef(self);
+    return jpy_set_requires_grad(self, on, NULL) < 0 ? NULL : Py_NewRef(self);
 }
 
 /* ---- writing

@@ -9,4 +9,8 @@
 
 extern PyMethodDef jpy_tensor_methods[]; /* method.c */
 
+/* Tensor's own setter of requires_grad, which no class of the program's is asked for; -1: raised.
+ */
+int jpy_set_requires_grad(PyObject *self, PyObject *v, void *unused);
+
 #endif

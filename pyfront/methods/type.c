@@ -112,7 +112,7 @@ static PyObject *get_requires_grad(PyObject *self, void *unused) {
     (void)unused;
     return PyBool_FromLong(jpy_tensor_tracked(SELF));
 }
-static int set_requires_grad(PyObject *self, PyObject *v, void *unused) {
+int jpy_set_requires_grad(PyObject *self, PyObject *v, void *unused) {
     (void)unused;
     int on = v ? PyObject_IsTrue(v) : 0;
     if (on < 0)
@@ -225,7 +225,8 @@ static PyGetSetDef tensor_getset[] = {
     {"is_sparse", get_false, NULL, "False: tensors are strided.", NULL},
     {"layout", get_layout, NULL, "\"strided\"", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
-    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow here.", NULL},
+    {"requires_grad", get_requires_grad, jpy_set_requires_grad, "Whether gradients flow here.",
+     NULL},
     {"is_leaf", get_is_leaf, NULL, "Whether it is no result of a recorded op.", NULL},
     {"grad_fn", get_grad_fn, NULL, "The tape node it is a result of, or None.", NULL},
     {"grad", get_grad, set_grad, "Gradient collected by backward(), or None.", NULL},

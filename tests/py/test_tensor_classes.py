@@ -66,7 +66,7 @@ HAS = {
     "set property": "@property\ndef {n}(self): return 2.5\n@{n}.setter\ndef {n}(self, v): log.append(v)",
     "number": "{n} = 4.0", "method": "def {n}(self, *a):\n    log.append('called')\n    return 1.5", "nothing": "pass",
 }
-USES = ("x = x + o.{n}", "o.{n} = x * 2", "o.{n} = None", "o.{n} = True", "x = x + getattr(o, '{n}', 9.0)", "log.append(hasattr(o, '{n}'))", "x = x + o.{n}()", "del o.{n}",
+USES = ("x = x + o.{n}", "o.{n} = x * 2", "o.{n} = None", "o.{n} = True", "x = x + getattr(o, '{n}', 9.0)", "log.append(hasattr(o, '{n}'))", "x = x + o.{n}()", "del o.{n}", "log.append(o.requires_grad_() is o)", "o.requires_grad_(False)",
         "log.append(shown(o.{n}))\n    x = x + o.sum()", "o.other = x\n    x = x + o.other")
 NAMES = ("grad", "data", "requires_grad", "is_leaf", "shape", "sum", "mean", "extra", "T")
 
