@@ -16,6 +16,7 @@ import pytest
 from shares import EACH, LIGHT
 
 os.environ.setdefault("JANUS_MEASURE", "0")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a thread else, in each process, which waits by spinning
 
 # A file with more tests than these generates them, and each of them shows the class that it is a sample of.
 MANY = 40
