@@ -59,6 +59,7 @@ libjanus_all_la_SOURCES += \
 	exec/plan/plan_segments.c \
 	exec/plan/watch.c \
 	exec/run/again.c \
+	exec/run/frames.c \
 	exec/run/run.c \
 	exec/schedule/acc.c \
 	exec/schedule/branch.c \

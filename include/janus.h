@@ -316,6 +316,10 @@ typedef struct janus_host_ops {
     /* More writes of the commit: del o[index] and o.insert(index, v), 0 <= index. */
     janus_status (*del_item)(void *ctx, janus_object o, int64_t index);
     janus_status (*insert)(void *ctx, janus_object o, int64_t index, const janus_host_value *v);
+    /* As unbox, where the run wants to tell gradients of the tensor from those of others, and has
+     * not met the object: the tensor (borrowed till the run is over) if somebody takes a gradient
+     * of it; JANUS_NOT_FOUND: nobody does.  NULL: nobody ever does. */
+    janus_status (*leaf)(void *ctx, janus_object o, janus_tensor **out);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

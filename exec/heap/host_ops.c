@@ -209,6 +209,22 @@ static janus_status has(jn_run *r, const jn_host_call *c, const jn_box *o, const
     return st == JANUS_NOT_FOUND ? JANUS_OK : st;
 }
 
+/* An object that somebody takes a gradient of becomes its tensor, which has a number from now on.
+ */
+static janus_status leaf(jn_run *r, jn_box *io) {
+    janus_object o = io->v.p;
+    janus_tensor *t;
+    if (!r->host.leaf || r->dev || jn_birth_of(o))
+        return JANUS_OK;
+    janus_status st = r->host.leaf(r->options.host_ctx, o, &t);
+    if (st != JANUS_OK)
+        return st == JANUS_NOT_FOUND ? JANUS_OK : st;
+    jn_box b = {.kind = JANUS_KIND_TENSOR};
+    JN_TRY(jn_tval_bind(r, t, o, NULL, &b.v.t));
+    *io = b;
+    return jn_wire_found(r, o, b.v.t);
+}
+
 static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
     jn_box b = operand(r, c, slots, 0);
     janus_kind want = (janus_kind)c->node->out[0]->kind;
@@ -219,6 +235,8 @@ static janus_status unbox(jn_run *r, const jn_host_call *c, const jn_slot *slots
                         c->node->loc.file ? c->node->loc.file : "?", c->node->loc.line);
     if (put)
         b = (jn_box){JANUS_KIND_TENSOR, {.t = put}};
+    else if (c->wired && b.kind == JANUS_KIND_OBJECT && want == JANUS_KIND_TENSOR)
+        JN_TRY(leaf(r, &b));
     if (b.kind == JANUS_KIND_OBJECT && want != JANUS_KIND_OBJECT) {
         janus_host_value v = {0};
         JN_TRY(need((void *)r->host.unbox, "unbox"));

@@ -59,6 +59,20 @@ jn_tval *jn_wire_object(const jn_run *r, const void *o) {
     return w ? (jn_tval *)(uintptr_t)w->t : NULL;
 }
 
+janus_status jn_wire_found(jn_run *r, janus_object o, const jn_tval *v) {
+    int64_t k = ++r->of_heap.n_wires;
+    r->keeps = true; /* a collection would move it */
+    if (!jn_vec_push(&r->of_heap.found, ((jn_wired){.object = o, .number = k})))
+        return JN_NO_MEMORY();
+    JN_TRY(add(r, v, v, k));
+    return add(r, o, v, k);
+}
+
+const jn_wired *jn_wires_found(const jn_run *r, size_t *out_n) {
+    *out_n = r->of_heap.found.n;
+    return r->of_heap.found.data;
+}
+
 janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k) {
     const jn_wire *w = find(r, v);
     if (!w)
@@ -77,6 +91,11 @@ janus_status jn_wire_take(jn_run *r, int64_t k, jn_tval **out) {
     *out = r->of_heap.wire_sums.data[k];
     r->of_heap.wire_sums.data[k] = NULL;
     return JANUS_OK;
+}
+
+janus_status jn_wire_left(jn_run *r, int64_t k, janus_tensor **out) {
+    *out = NULL;
+    return jn_wire_has(r, k) ? jn_tval_export(r, r->of_heap.wire_sums.data[k], out) : JANUS_OK;
 }
 
 janus_status jn_wire_set(jn_run *r, int64_t k, jn_tval *x) {
@@ -115,6 +134,7 @@ const uint8_t *jn_wires_marked(const jn_run *r, size_t *out_n) {
 
 void jn_wires_free(jn_run *r) {
     jn_vec_free(&r->of_heap.wire_marks);
+    jn_vec_free(&r->of_heap.found);
     HASH_CLEAR(hh, r->of_heap.wires);
     jn_vec_free(&r->of_heap.wire_sums);
 }

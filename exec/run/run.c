@@ -305,6 +305,12 @@ janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t) {
     return jn_wire_set(r, number, v);
 }
 
+const jn_wired *jn_run_found(const jn_run *r, size_t *out_n) { return jn_wires_found(r, out_n); }
+
+janus_status jn_run_wire_left(jn_run *r, int64_t number, janus_tensor **out) {
+    return jn_wire_left(r, number, out);
+}
+
 const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n) {
     return jn_wires_marked(r, out_n);
 }
@@ -321,29 +327,6 @@ char *jn_run_result_place(const jn_run *r, unsigned result) {
 
 char *jn_run_argument_place(const jn_run *r, unsigned argument) {
     return place(r, r->sub->params.data[argument].type, r->args[argument]);
-}
-
-janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, janus_tensor **out) {
-    const jn_frame *frame = f->frame.p;
-    uint32_t slot = frame->plan->member[member];
-    const jn_tval *v = slot == JN_NO_SLOT ? NULL : frame->slot[slot].t;
-    *out = NULL;
-    if (!f->mem->on->host || !v || !v->data)
-        return JANUS_OK;
-    return janus_tensor_wrap((janus_dtype)v->shape->dtype, v->shape->rank, v->shape->dims, NULL,
-                             v->data, NULL, NULL, out);
-}
-
-janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_tensor *t) {
-    janus_tensor *dense;
-    JN_TRY(jn_tensor_contiguous(t, &dense));
-    size_t bytes = (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype);
-    char *from;
-    janus_status st = jn_tensor_data(dense, &from);
-    if (st == JANUS_OK && from != place)
-        st = f->mem->on->move(f->mem->dev, place, from, bytes);
-    janus_tensor_release(dense);
-    return st;
 }
 
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out) {
@@ -411,17 +394,6 @@ void jn_run_free(jn_run *r) {
         jn_planset_return(r->set);
     jn_pool_free(r, sizeof *r);
     janus_module_release((janus_module *)held);
-}
-
-void jn_frame_value_retain(jn_frame_value *f) {
-    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
-}
-
-void jn_frame_value_release(jn_frame_value *f) {
-    if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    jn_mem_let_go(f->mem);
-    jn_free(f);
 }
 
 /* What a C program gives as arguments; frames are nothing it can have. */

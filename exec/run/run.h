@@ -66,6 +66,13 @@ janus_status jn_run_results(jn_run *r, jn_arg *results, unsigned n, const bool *
 janus_status jn_run_wired(const jn_run *r, jn_wired **out /* jn_free() */, size_t *out_n);
 int64_t jn_run_wires(const jn_run *r); /* the last number given */
 janus_status jn_run_wire_begins(jn_run *r, int64_t number, janus_tensor *t);
+/*
+ * Tensors that the run has read and that take gradients (janus_host_ops.leaf) have numbers, too:
+ * borrowed, after execute.  A run of the gradient leaves the gradient there: a new reference, NULL
+ * where none has come; after prepare.
+ */
+const jn_wired *jn_run_found(const jn_run *r, size_t *out_n);
+janus_status jn_run_wire_left(jn_run *r, int64_t number, janus_tensor **out);
 const uint8_t *jn_run_wire_marks(const jn_run *r, size_t *out_n);
 /*
  * What frames keep of a result, or of an argument that the run has copied, lies there, as long as
@@ -79,6 +86,10 @@ char *jn_run_argument_place(const jn_run *r, unsigned argument);
 janus_status jn_frame_value_member(const jn_frame_value *f, uint32_t member, janus_tensor **out);
 /* What is kept at such a place becomes what `t`, of the same type, holds now. */
 janus_status jn_frame_value_renew(const jn_frame_value *f, char *place, janus_tensor *t);
+/* Whether the frame, or one of those of the calls in it, keeps something that lies in [from, to).
+ */
+janus_status jn_frame_value_keeps(const jn_frame_value *f, const char *from, const char *to,
+                                  bool *out);
 void jn_run_stats_get(const jn_run *r, janus_run_stats *out);
 /* What it has computed is not asked for any more, but what its figures are and jn_run_confirm: its
  * memory, and whatever else nobody uses, goes back to the system. */

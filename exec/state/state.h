@@ -49,8 +49,8 @@ struct jn_tuple_key;
 typedef struct jn_early jn_early;
 
 /* What jn_run_stores has said. */
-typedef struct jn_wired { /* a tensor of the log that has a number */
-    janus_object object;  /* what it became; borrowed */
+typedef struct jn_wired { /* a tensor of the log, or one that was read, that has a number */
+    janus_object object;  /* what it became, or was; borrowed */
     int64_t number;
     char *place; /* where frames have it */
 } jn_wired;
@@ -115,6 +115,7 @@ typedef struct jn_of_heap {
     int64_t n_wires;
     JN_VEC(jn_tval *) wire_sums; /* by number; NULL: none */
     JN_VEC(uint8_t) wire_marks;  /* by number: what wire.mark said */
+    JN_VEC(jn_wired) found;      /* what was read and takes gradients; none has a place */
     struct jn_list_row *rows;    /* that have a gradient, by key (exec/heap/list_rows.h) */
     int64_t n_lists;             /* whose rows have keys */
 } jn_of_heap;

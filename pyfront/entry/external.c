@@ -85,7 +85,7 @@ static int region_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(r->callable);
     Py_VISIT(r->args);
     Py_VISIT(r->kwnames);
-    for (unsigned i = 0; i < r->n_in; i++)
+    for (unsigned i = 0; i < r->n_in + r->n_found; i++)
         Py_VISIT(r->inputs[i]);
     for (size_t i = 0; r->bound && i < r->e->inputs.n; i++)
         Py_VISIT(r->bound[i]);
@@ -96,7 +96,7 @@ static int region_traverse(PyObject *self, visitproc visit, void *arg) {
 static int region_clear(PyObject *self) {
     region *r = (region *)self;
     release_bound(r);
-    for (unsigned i = 0; i < r->n_in; i++)
+    for (unsigned i = 0; i < r->n_in + r->n_found; i++)
         Py_CLEAR(r->inputs[i]);
     Py_CLEAR(r->callable);
     Py_CLEAR(r->args);
@@ -112,12 +112,14 @@ void jpy_region_give_up(region *r) {
         jpy_saved_clear(&r->saved[i]);
     for (unsigned i = 0; i < r->n_waits; i++)
         jpy_saved_clear(&r->waits[i].saved);
+    for (unsigned i = 0; i < r->n_found; i++)
+        jpy_saved_clear(&r->found[i].saved);
     (void)region_clear((PyObject *)r);
 }
 
 static bool leads(void *user, unsigned out, unsigned in) {
     const region *r = user;
-    return out >= r->n_out || r->stage->in.data[in].outs[out];
+    return out >= r->n_out || in >= r->n_in || r->stage->in.data[in].outs[out];
 }
 
 static void node_died(void *user) {
@@ -147,6 +149,9 @@ static void region_dealloc(PyObject *self) {
     for (unsigned i = 0; i < r->n_waits; i++)
         jpy_saved_clear(&r->waits[i].saved);
     jn_free(r->waits);
+    for (unsigned i = 0; i < r->n_found; i++)
+        jpy_saved_clear(&r->found[i].saved);
+    jn_free(r->found);
     jn_free(r->reached);
     jn_free(r->freed);
     jn_free(r->out);
@@ -180,7 +185,7 @@ static bool spent(const region *r) {
     for (unsigned i = 0; i < r->n_waits; i++)
         if (!r->gone[r->waits[i].number])
             return false;
-    return true;
+    return !r->n_found || !(~r->freed_outs & (JPY_SET_OF(r->n_out) - 1));
 }
 
 /* After backward: what it ran cannot be run again.  Where nothing is left to be asked, it lets go
@@ -191,6 +196,7 @@ static bool release_saved(void *user) {
     if (!r->freed && !(r->freed = jn_calloc(groups->n + 1, sizeof *r->freed)))
         return false; /* it is kept longer than it need be */
     jpy_groups_free(groups, r->freed, r->ran_outs, r->ran_ins, r->not_taken, 0);
+    r->freed_outs |= r->ran_outs;
     for (int64_t k = 0; r->gone && k <= r->n_wires; k++)
         r->gone[k] |= r->reached[k] & JN_WIRE_USED;
     if (!spent(r))
@@ -242,6 +248,27 @@ static bool any_waits(const region *r, const jpy_val *dout) {
         if (dout[r->n_out + i].kind == JANUS_KIND_TENSOR)
             return true;
     return false;
+}
+
+/* A leaf that was found and written since is what a gradient needs where some frame has it. */
+static int check_found(const region *r) {
+    for (unsigned i = 0; i < r->n_found; i++) {
+        janus_tensor *t = r->found[i].saved.t;
+        bool kept = false;
+        char *data;
+        if (jpy_saved_holds(&r->found[i].saved))
+            continue;
+        janus_status st = jn_tensor_data(t, &data);
+        if (st == JANUS_OK)
+            st = jn_frame_value_keeps(
+                r->frame, data, data + (size_t)t->numel * jn_dtype_size((janus_dtype)t->dtype),
+                &kept);
+        if (st != JANUS_OK)
+            return jpy_raise(st);
+        if (kept)
+            return jpy_saved_check(&r->found[i].saved, "Graph", NULL);
+    }
+    return 0;
 }
 
 /* The type of the view that is kept of a tensor; NULL: that is kept itself, or nobody knows. */
@@ -308,8 +335,8 @@ static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_va
     bool waits = any_waits(r, dout);
     janus_status st = in && reached && marks ? JANUS_OK : JN_NO_MEMORY();
     if (st == JANUS_OK) {
-        jpy_stage_run x = {r->e, r->stage, r->frame, r->out,     in,    r->exact,
-                           dout, reached,  r->waits, r->n_waits, marks, n_marks};
+        jpy_stage_run x = {r->e,    r->stage, r->frame,   r->out,   in,         r->exact, dout,
+                           reached, r->waits, r->n_waits, r->found, r->n_found, marks,    n_marks};
         if (r->goes_on)
             types_of_inputs(r, in);
         for (unsigned i = 0; i < r->n_in; i++)
@@ -338,6 +365,10 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     for (unsigned i = 0; i < r->n_in; i++)
         any = any || (want[i] && waits) ||
               (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
+    for (unsigned i = 0; i < r->n_found && want[r->n_in + i]; i++) { /* whatever leads there */
+        any = any || outs || waits;
+        ins = ~(jpy_set)0;
+    }
     if (r->node->running <= 1) /* else another thread's are freed with it */
         r->ran_outs = r->ran_ins = 0;
     if (r->node->running <= 1 && r->reached)
@@ -346,7 +377,8 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         return 0;
     if (r->given_up)
         return jpy_again_gradient(r, dout, want, din, create_graph);
-    if (check_saved(r, outs, waits, ins) < 0 || jpy_renew(r, outs, ins, waits) < 0)
+    if (check_saved(r, outs, waits, ins) < 0 || check_found(r) < 0 ||
+        jpy_renew(r, outs, ins, waits) < 0)
         return -1;
     r->ran_outs |= outs;
     r->ran_ins |= ins;
@@ -376,7 +408,6 @@ static int refuse(void *user) {
 
 /* What the run has stored waits for gradients of its own. */
 static bool add_waits(region *r, const jpy_host *host) {
-    r->n_wires = host->n_wires;
     r->waits = jn_calloc(host->n_wired + 1, sizeof *r->waits);
     r->reached = jn_calloc(2 * ((size_t)r->n_wires + 1), sizeof *r->reached);
     if (!r->waits || !r->reached)
@@ -389,6 +420,22 @@ static bool add_waits(region *r, const jpy_host *host) {
         r->n_waits++;
     }
     return true;
+}
+
+/* Leaves that nobody knew of before the run are inputs of the node. */
+static bool add_found(region *r, const jpy_host *host) {
+    r->found = jn_calloc(host->n_found + 1, sizeof *r->found);
+    for (size_t i = 0; r->found && i < host->n_found; i++) {
+        jpy_tensor *t = host->found[i].object;
+        unsigned at = r->n_in + r->n_found;
+        if (jpy_tensor_edge(t, &r->edges[at]) < 0)
+            return false;
+        r->inputs[at] = Py_NewRef((PyObject *)t);
+        r->found[i].number = host->found[i].number;
+        jpy_saved_set(&r->found[i].saved, t->t);
+        r->n_found++;
+    }
+    return r->found;
 }
 
 static void give_node(jpy_node *node, unsigned n_out, const jpy_host *host) {
@@ -434,15 +481,17 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->goes_on = f->exact && x->grad.onto;
     unsigned n_in = (unsigned)x->in.n;
     r->n_out = (unsigned)x->out.n;
-    r->inputs = jn_calloc(n_in + 1, sizeof *r->inputs);
+    r->n_wires = host->n_wires;
+    r->inputs = jn_calloc(n_in + host->n_found + 1, sizeof *r->inputs);
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
     r->place = jn_calloc(x->kept.n + 1, sizeof *r->place);
     r->marks = jn_calloc(x->kept.n + 1, sizeof *r->marks);
-    jpy_edge *edges = r->edges = jn_calloc(n_in + 1, sizeof *edges);
+    jpy_edge *edges = r->edges = jn_calloc(n_in + host->n_found + 1, sizeof *edges);
     jpy_node *node = NULL;
     bool ok = r->args && r->inputs && r->saved && r->place && r->marks && edges &&
               bind_again(r, slots) && ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
-              (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
+              (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS &&
+              host->n_found <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, kept_of(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {
@@ -456,6 +505,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
         r->inputs[i] = Py_NewRef((PyObject *)t);
         ok = jpy_tensor_edge(t, &edges[i]) >= 0;
     }
+    ok = ok && (!host->n_found || add_found(r, host));
     for (size_t i = 0; i < x->arms.n; i++)
         if ((results[x->arms.data[i].result].s.i > 0) != x->arms.data[i].holds ||
             jpy_arm_not_taken(r->not_taken, x->arms.data[i].also))
@@ -471,8 +521,9 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     jn_frame_value_retain(frame);
     r->frame = frame;
     jpy_external ext = {.user = r,
-                        .record = e->remains ? NULL : jpy_again_record,
-                        .refuse = e->remains || x->mixes ? refuse : NULL,
+                        .record = e->remains || r->n_found ? NULL : jpy_again_record,
+                        .refuse =
+                            e->remains || x->mixes || (r->n_found && r->n_out > 1) ? refuse : NULL,
                         .backward = backward,
                         .release_saved = release_saved,
                         .raised = raised,
@@ -481,7 +532,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
                         .name = "Graph",
                         .goes_on = r->goes_on};
     if (ok)
-        node = jpy_external_new(&ext, n_in, edges, r->n_out + r->n_waits);
+        node = jpy_external_new(&ext, n_in + r->n_found, edges, r->n_out + r->n_waits);
     PyObject_GC_Track(r);
     if (!node) {
         Py_DECREF((PyObject *)r);

@@ -109,8 +109,17 @@ static void take_marks(const jpy_stage_run *x, const jn_run *run) {
         x->marks[k] |= marks[k];
 }
 
+static janus_status take_found(jn_run *run, const jpy_found *f, jpy_val *out) {
+    janus_tensor *t;
+    JN_TRY(jn_run_wire_left(run, f->number, &t));
+    if (!t)
+        return JANUS_OK;
+    *out = jpy_val_tensor(t, (jpy_edge){0});
+    return jn_tensor_fill(t);
+}
+
 static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *args,
-                        unsigned n_args, jn_arg *results) {
+                        unsigned n_args, jn_arg *results, jpy_val *io_din) {
     jn_run *run = NULL;
     unsigned n = (unsigned)sub->results.n;
     jpy_host host = {.e = x->e};
@@ -141,6 +150,8 @@ static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *
             st = jn_tensor_fill(results[i].t);
     if (st == JANUS_OK)
         take_marks(x, run);
+    for (unsigned i = 0; i < x->n_found && st == JANUS_OK; i++)
+        st = take_found(run, &x->found[i], &io_din[x->stage->in.n + i]);
     if (run)
         jn_run_free(run);
     for (unsigned i = 0; i < x->n_waits; i++)
@@ -184,7 +195,7 @@ janus_status jpy_stage_run_gradient(const jpy_stage_run *x, jpy_val *io_din) {
     if (st == JANUS_OK && onto)
         st = add_sums(x, g, io_din, args, &n_args);
     if (st == JANUS_OK)
-        st = run(x, sub, args, n_args, results);
+        st = run(x, sub, args, n_args, results, io_din);
     for (unsigned i = 1; i < n_args; i++)
         if (args[i].kind == JANUS_KIND_TENSOR && args[i].t)
             janus_tensor_release(args[i].t);

@@ -20,13 +20,15 @@ typedef struct jpy_stage_run {
     const bool *reached;    /* per x->in: it gets a gradient from these */
     const jpy_waits *waits; /* n_waits results behind those of the stage, in dout as well */
     unsigned n_waits;
+    const jpy_found *found; /* n_found edges behind those of the stage, in io_din as well */
+    unsigned n_found;
     uint8_t *marks; /* by number, n_marks of them: what the gradient has come to (JN_WIRE_*) */
     size_t n_marks;
 } jpy_stage_run;
 
-/* Runs it.  io_din, per x->in: the sum so far, which is replaced by that with the gradient added
- * where the stage goes on with sums and there is one; kind NONE becomes the gradient, or stays,
- * where the run gives none. */
+/* Runs it.  io_din, per x->in, and per x->found (what arrives there alone): the sum so far, which
+ * is replaced by that with the gradient added where the stage goes on with sums and there is one;
+ * kind NONE becomes the gradient, or stays, where the run gives none. */
 janus_status jpy_stage_run_gradient(const jpy_stage_run *x, jpy_val *io_din);
 
 #endif

@@ -27,6 +27,12 @@ typedef struct jpy_waits {
     char *place; /* as jpy_region_held.place */
 } jpy_waits;
 
+/* A leaf that the run has read, whose gradient the run of the gradient leaves at its number. */
+typedef struct jpy_found {
+    int64_t number;
+    jpy_saved saved;
+} jpy_found;
+
 /* An object whose references are those to its node, so that the collector sees what it holds: see
  * jpy_node_visit(). */
 typedef struct jpy_region_held {
@@ -40,7 +46,10 @@ typedef struct jpy_region_held {
     jn_rng_state rng;
     bool exact, goes_on; /* with the sums of the tape */
     unsigned n_in, n_out;
-    PyObject **inputs;         /* tracked tensors, owned, in the order of the node's edges */
+    PyObject **inputs; /* tracked tensors, owned, in the order of the node's edges: of the
+                        * stage, and behind these ... */
+    jpy_found *found;  /* ... leaves that the run alone has come to */
+    unsigned n_found;
     jpy_edge *edges;           /* the node's, borrowed */
     jpy_saved *saved;          /* versions of the tensors that must stay as they are: stage->kept */
     uint32_t *marks;           /* of those of which the frame has copies: jn_storage_mark() */
@@ -53,6 +62,7 @@ typedef struct jpy_region_held {
     bool *freed;               /* by group of the stage; NULL: none is */
     jpy_set not_taken;         /* arms of the stage */
     jpy_set ran_outs, ran_ins; /* what backward() has run since some were freed last */
+    jpy_set freed_outs;        /* results that leaves found have had their gradients of */
     jpy_set met_outs, met_ins; /* what the last one came to that raised, ... */
     uint32_t met_until;        /* ... up to the op that did */
     jn_type *out;              /* types of the results, whose dims may be of this call */

@@ -212,6 +212,25 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
     return jn_error(JANUS_ASSUMPTION_FAILED, "an object is of another kind");
 }
 
+static bool has_type(PyObject *list, const PyTypeObject *type) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
+        if (PyList_GET_ITEM(list, i) == (const PyObject *)type)
+            return true;
+    return false;
+}
+
+/* What has a history has ops that may be used up, of which nobody here would know; of other types
+ * than the samples' nobody has looked what they make of operators. */
+static janus_status leaf(void *ctx, janus_object o, janus_tensor **out) {
+    const jpy_host *h = ctx;
+    jpy_tensor *t = o;
+    if (!h->e->finds || !jpy_tensor_check((PyObject *)t) || !t->requires_grad || t->node ||
+        !has_type(h->e->finds, Py_TYPE(t)) || is_written(h, t->t) || !t->t->contiguous)
+        return JANUS_NOT_FOUND;
+    *out = t->t;
+    return JANUS_OK;
+}
+
 static janus_status draw(void *ctx, janus_object o, janus_draw what, int64_t at, int64_t n,
                          int64_t *out) {
     return jpy_stream_draw(&((jpy_host *)ctx)->streams, o, what, at, n, out);
@@ -293,6 +312,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,
+                                     .leaf = leaf,
                                      .draw = draw,
                                      .poll = poll_signals,
                                      .kind_type = kind_type,

@@ -38,6 +38,9 @@ typedef struct jpy_host {
     jn_wired *wired; /* tensors that it has stored and that wait for a node; owned ... */
     size_t n_wired;
     int64_t n_wires; /* ... and the last number of the run */
+    const jn_wired
+        *found; /* leaves that it has read and that nobody knew of, borrowed of the run */
+    size_t n_found;
     jpy_away away;
 } jpy_host;
 

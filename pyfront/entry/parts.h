@@ -178,6 +178,8 @@ struct jpy_entry {
     bool any_dims;      /* dims of tensors may be of any size: see hints.c */
     bool any_length;    /* a list is taken at any length: see hints.c */
     bool wires;         /* gradients pass through what it stores */
+    PyObject *finds;    /* leaves that take gradients and are read may be others in each run: a list
+                         * of their types (of the guards), or NULL */
     bool of_process;    /* it is good for this process only: hashes of strings differ */
     bool to_keep;       /* stored/stored.h: it is written once it was used */
     PyObject *kept_as;  /* str: the name of its file, or NULL */

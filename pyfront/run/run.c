@@ -194,6 +194,10 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
         host->n_wires = jn_run_wires(r);
         st = jn_run_wired(r, &host->wired, &host->n_wired);
     }
+    if (go && JN_UNLIKELY(e->finds)) {
+        host->n_wires = jn_run_wires(r);
+        host->found = jn_run_found(r, &host->n_found);
+    }
     if (go && st == JANUS_OK)
         st = jn_run_results(r, results, e->n_results + e->n_frames, e->lent);
     if (go && st == JANUS_OK) {

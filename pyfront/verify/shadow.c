@@ -49,6 +49,12 @@ static janus_status unbox(void *ctx, janus_object o, janus_kind want, janus_host
                                      : JANUS_OK;
 }
 
+static janus_status leaf(void *ctx, janus_object o, janus_tensor **out) {
+    JN_TRY(touched(ctx, o));
+    janus_status st = jpy_host_ops.leaf(ctx, o, out);
+    return st == JANUS_OK ? jpy_shadow_nudge(((jpy_host *)ctx)->shadow, *out, out) : st;
+}
+
 static janus_status born(void *ctx, janus_status st, const janus_object *o) {
     if (st == JANUS_OK && !jpy_shadow_add_born(((jpy_host *)ctx)->shadow, *o))
         return JN_NO_MEMORY();
@@ -70,6 +76,7 @@ static janus_host_ops remembering(void) {
     ops.get_key = get_key;
     ops.length = length;
     ops.unbox = unbox;
+    ops.leaf = leaf;
     ops.make = make;
     ops.wrap = wrap;
     return ops;

@@ -253,6 +253,7 @@ jcv_av *jcv_autograd_grad(jcv *c, const jcv_args *a) {
     if (a->n_pos != 7 || a->n_kw)
         jcv_refuse(c, "autograd.grad with these arguments");
     asked q = {0};
+    c->asks_gradients = true;
     q.create = c->creates = flag(c, a->pos[4], false);
     q.retain = flag(c, a->pos[3], q.create);
     q.unused = flag(c, a->pos[6], false);

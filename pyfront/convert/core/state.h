@@ -237,6 +237,7 @@ struct jcv {
     bool hook_restarts;      /* hook_refused, by what asks to start again */
     bool own_gradients;      /* some nodes are by_tape */
     jcv_throw thrown_inside; /* by what the tape has called (own_gradient.c) */
+    bool asks_gradients;     /* by autograd.grad() */
     bool second_order;       /* gradients were made that have a history */
     bool any_freed;          /* some history was used up by backward() */
     uint32_t last_reach;     /* backward.c */

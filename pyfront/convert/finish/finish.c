@@ -281,10 +281,25 @@ static void guard_aliases(jcv *c) {
     guard_ways(c, now);
 }
 
+static PyObject *types_of_met(jcv *c) {
+    PyObject *types = jcv_own(c, PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(c->met); i++) {
+        PyObject *type = (PyObject *)Py_TYPE(PyList_GET_ITEM(c->met, i));
+        if (!jcv_list_has(types, type) && PyList_Append(types, type) < 0)
+            jcv_refuse_py(c);
+    }
+    if (!jpy_guards_own(c->guards, types))
+        jcv_refuse(c, "out of memory");
+    return types;
+}
+
 /* What the graph writes must be apart from what it does not know to be written. */
 static void finish_live(jcv *c, jpy_entry *e) {
     jpy_guards *g = c->guards;
     e->wires = c->wires && c->stored_tracked.n;
+    /* what arrives at a leaf that a run has found is known behind its gradient alone */
+    if (e->wires && c->met && !c->backwards && !c->asks_gradients && !c->f->checkpoint)
+        e->finds = types_of_met(c);
     for (size_t i = 0; i < c->stored_tracked.n; i++) {
         jcv_val *v = c->stored_tracked.data[i];
         bool bound = !v->node && v->ctx == c->main; /* it stays the object that it is */
