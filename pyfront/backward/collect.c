@@ -114,11 +114,21 @@ bool jpy_engine_meet_leaf(jpy_engine *e, jpy_tensor *leaf, jpy_link *out) {
 }
 
 bool jpy_engine_find_inputs(jpy_engine *e) {
-    if (!jn_vec_reserve(&e->input_links, e->n_inputs))
+    if (!e->n_inputs)
+        return true;
+    jn_free(e->input_at);
+    e->input_at = jn_calloc(e->slots.n + e->n_inputs + 1, sizeof *e->input_at);
+    if (!e->input_at || !jn_vec_reserve(&e->input_links, e->n_inputs))
         return false;
+    e->n_input_at = e->slots.n;
+    e->input_next = e->input_at + e->slots.n;
     for (unsigned i = 0; i < e->n_inputs; i++) {
         jpy_edge x = jpy_edge_now(e->inputs[i]);
-        e->input_links.data[i] = link_to(e, find(e, x), x);
+        jpy_link to = e->input_links.data[i] = link_to(e, find(e, x), x);
+        if (to.visit == JPY_NO_LINK)
+            continue;
+        e->input_next[i] = e->input_at[to.slot];
+        e->input_at[to.slot] = i + 1;
     }
     return true;
 }
@@ -297,6 +307,7 @@ void jpy_engine_free(jpy_engine *e) {
     jn_vec_free(&e->root_links);
     jn_vec_free(&e->input_links);
     jn_vec_free(&e->stack);
+    jn_free(e->input_at);
     jn_free(e->table);
     jn_free(e->order);
     jn_free(e->needed);

@@ -170,15 +170,14 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
 }
 
 void jpy_engine_capture(jpy_engine *e, const jpy_visit *v) {
-    for (unsigned i = 0; i < e->n_inputs; i++) {
-        if (e->input_links.data[i].visit != jpy_visit_number(e, v))
-            continue;
-        jpy_val g = e->slots.data[e->input_links.data[i].slot];
-        if (g.kind == JANUS_KIND_NONE)
-            continue;
-        janus_tensor_retain(g.t);
-        jpy_edge_retain(g.edge);
-        e->captured[i] = g;
+    for (uint32_t k = 0; k < v->n_out; k++) {
+        jpy_val g = e->slots.data[v->slot + k];
+        for (uint32_t i = jpy_engine_input(e, v->slot + k); i && g.kind != JANUS_KIND_NONE;
+             i = e->input_next[i - 1]) {
+            janus_tensor_retain(g.t);
+            jpy_edge_retain(g.edge);
+            e->captured[i - 1] = g;
+        }
     }
 }
 
@@ -310,9 +309,8 @@ static bool others_arrive(const jpy_engine *e, const jpy_visit *v, unsigned long
 static bool is_looked_at(const jpy_engine *e, const jpy_visit *v) {
     const jpy_node_extra *x = v->node->extra;
     PyObject *const lists[2] = {x ? x->hooks : NULL, x ? x->retained : NULL};
-    for (unsigned i = 0; i < e->n_inputs; i++)
-        if (e->input_links.data[i].visit == jpy_visit_number(e, v) &&
-            others_arrive(e, v, e->input_links.data[i].slot - v->slot))
+    for (uint32_t k = 0; k < v->n_out; k++)
+        if (jpy_engine_input(e, v->slot + k) && others_arrive(e, v, k))
             return true;
     for (int k = 0; k < 2; k++)
         for (Py_ssize_t i = 0; lists[k] && i < PyList_GET_SIZE(lists[k]); i++) {
@@ -445,10 +443,7 @@ static int begin_sums(jpy_engine *e) {
 
 /* Whether somebody may look at a gradient of its results that others of them lead to, unseen. */
 static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
-    bool any = v->node->extra != NULL;
-    for (unsigned i = 0; i < e->n_inputs && !any; i++)
-        any = e->input_links.data[i].visit == jpy_visit_number(e, v);
-    return any && jpy_node_mixes(v->node);
+    return (v->node->extra || jpy_engine_is_input(e, v)) && jpy_node_mixes(v->node);
 }
 
 /*

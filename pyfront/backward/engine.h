@@ -53,6 +53,9 @@ typedef struct jpy_engine {
     uint32_t n_nodes, n_leaves;
     const jpy_edge *inputs;
     unsigned n_inputs;
+    uint32_t *input_at;   /* by slot, n_input_at of them: 1 + an input that it is, 0: none; ... */
+    uint32_t *input_next; /* ... by input: the next one of its slot, in the same way */
+    size_t n_input_at;
     jpy_val *captured;
     bool retain_graph, create_graph;
     bool traces;     /* stretches that come again are graphs (pyfront/backward/stretch.h) */
@@ -113,6 +116,17 @@ static inline uint32_t jpy_visit_number(const jpy_engine *e, const jpy_visit *v)
 int jpy_engine_contribute(jpy_engine *e, uint32_t slot, jpy_val *g);
 /* Hands out the gradients that the caller has asked for of this target. */
 void jpy_engine_capture(jpy_engine *e, const jpy_visit *v);
+/* 1 + an input that is at the slot; 0: none is. */
+static inline uint32_t jpy_engine_input(const jpy_engine *e, uint32_t slot) {
+    return slot < e->n_input_at ? e->input_at[slot] : 0;
+}
+/* Whether some result of the node, or the leaf, is an input. */
+static inline bool jpy_engine_is_input(const jpy_engine *e, const jpy_visit *v) {
+    bool any = false;
+    for (uint32_t k = 0; k < v->n_out && e->n_input_at && !any; k++)
+        any = jpy_engine_input(e, v->slot + k);
+    return any;
+}
 
 /* Whether the nodes may run by groups; what was recorded has been computed then, so that values can
  * be noted. */

@@ -69,10 +69,7 @@ static bool no_data_attrs(const jn_op *op) {
 
 /* Somebody looks at the gradients of its results. */
 static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
-    for (unsigned i = 0; i < e->n_inputs; i++)
-        if (e->input_links.data[i].visit == jpy_visit_number(e, v))
-            return true;
-    return v->node->extra != NULL;
+    return v->node->extra || jpy_engine_is_input(e, v);
 }
 
 /* Whether calls of this op, attributes and types can be part of a stretch. */
