@@ -490,8 +490,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     jpy_node *node = NULL;
     bool ok = r->args && r->inputs && r->saved && r->place && r->marks && edges &&
               bind_again(r, slots) && ((x->out.n < 2 && !r->goes_on) || types_of(r, results)) &&
-              (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS &&
-              host->n_found <= MAX_WAITS;
+              (!host->n_wired || add_waits(r, host)) && host->n_wired <= MAX_WAITS;
     for (Py_ssize_t i = 0; ok && i < n_args; i++)
         PyTuple_SET_ITEM(r->args, i, kept_of(call->args[i]));
     for (unsigned i = 0; ok && i < n_in; i++) {

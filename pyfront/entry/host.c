@@ -222,10 +222,12 @@ static bool has_type(PyObject *list, const PyTypeObject *type) {
 /* What has a history has ops that may be used up, of which nobody here would know; of other types
  * than the samples' nobody has looked what they make of operators. */
 static janus_status leaf(void *ctx, janus_object o, janus_tensor **out) {
-    const jpy_host *h = ctx;
+    jpy_host *h = ctx;
     jpy_tensor *t = o;
     if (!h->e->finds || !jpy_tensor_check((PyObject *)t) || !t->requires_grad || t->node ||
         !has_type(h->e->finds, Py_TYPE(t)) || is_written(h, t->t) || !t->t->contiguous)
+        return JANUS_NOT_FOUND;
+    if (h->n_leaves++ == JPY_MAX_FOUND)
         return JANUS_NOT_FOUND;
     *out = t->t;
     return JANUS_OK;

@@ -41,8 +41,11 @@ typedef struct jpy_host {
     const jn_wired
         *found; /* leaves that it has read and that nobody knew of, borrowed of the run */
     size_t n_found;
+    size_t n_leaves; /* of these, while it runs */
     jpy_away away;
 } jpy_host;
+
+enum { JPY_MAX_FOUND = 60000 }; /* inputs of a node are few enough for 16 bits */
 
 enum {
     JPY_TAG_PLAIN,

@@ -194,6 +194,8 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
         host->n_wires = jn_run_wires(r);
         st = jn_run_wired(r, &host->wired, &host->n_wired);
     }
+    if (JN_UNLIKELY(host->n_leaves > JPY_MAX_FOUND))
+        e->finds = NULL; /* it fails at the first one from now on */
     if (go && JN_UNLIKELY(e->finds)) {
         host->n_wires = jn_run_wires(r);
         host->found = jn_run_found(r, &host->n_found);
