@@ -40,11 +40,11 @@ def configuration(tmp_path):
     lines = ["[mypy]", "disable_error_code = var-annotated,import-not-found,import-untyped",
              "[mypy-janus._C]", "ignore_missing_imports = True", "[mypy-treedata.*]", "ignore_errors = True"]
     root = os.path.dirname(janus.__file__)
-    for here, _, names in os.walk(root):
-        for name in sorted(names):
-            if name.endswith(".py") and name.startswith("_") and name != "__init__.py":
-                parts = os.path.relpath(os.path.join(here, name[:-3]), os.path.dirname(root)).split(os.sep)
-                lines += [f"[mypy-{'.'.join(parts)}]", "ignore_errors = True"]
+    for here, folders, names in os.walk(root):
+        for name in sorted(folders + names):
+            if name.startswith("_") and not name.startswith("__") and (name in folders or name.endswith(".py")):
+                parts = os.path.relpath(os.path.join(here, name.removesuffix(".py")), os.path.dirname(root)).split(os.sep)
+                lines += [f"[mypy-{'.'.join(parts)}{'.*' * (name in folders)}]", "ignore_errors = True"]
     path = tmp_path / "mypy.ini"
     path.write_text("\n".join(lines) + "\n")
     return str(path)
