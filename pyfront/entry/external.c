@@ -185,7 +185,10 @@ static bool spent(const region *r) {
     for (unsigned i = 0; i < r->n_waits; i++)
         if (!r->gone[r->waits[i].number])
             return false;
-    return !r->n_found || !(~r->freed_outs & (JPY_SET_OF(r->n_out) - 1));
+    for (unsigned k = 0; k < r->n_out && r->n_found; k++)
+        if (!(r->freed_outs & JPY_SET_OF(k)))
+            return false;
+    return true;
 }
 
 /* After backward: what it ran cannot be run again.  Where nothing is left to be asked, it lets go
@@ -329,7 +332,7 @@ static int check_reached(region *r, const uint8_t *marks) {
 
 static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_val *din) {
     jn_type *in = jn_calloc(r->n_in + 1, sizeof *in);
-    bool *reached = jn_calloc(r->n_in + 1, sizeof *reached);
+    bool *reached = jn_calloc(r->n_in + r->n_found + 1, sizeof *reached);
     size_t n_marks = r->gone ? (size_t)r->n_wires + 1 : 0;
     uint8_t *marks = jn_calloc(n_marks + 1, sizeof *marks);
     bool waits = any_waits(r, dout);
@@ -341,6 +344,7 @@ static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_va
             types_of_inputs(r, in);
         for (unsigned i = 0; i < r->n_in; i++)
             reached[i] = want[i] && (waits || any_reached(&r->stage->in.data[i], dout, r->n_out));
+        memcpy(reached + r->n_in, want + r->n_in, r->n_found * sizeof *want);
         while ((st = jpy_stage_run_gradient(&x, din)) == JANUS_CANCELLED)
             if (jpy_backward_quiet || PyErr_CheckSignals() < 0)
                 break;
@@ -365,10 +369,11 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
     for (unsigned i = 0; i < r->n_in; i++)
         any = any || (want[i] && waits) ||
               (want[i] && any_reached(&r->stage->in.data[i], dout, r->n_out));
-    for (unsigned i = 0; i < r->n_found && want[r->n_in + i]; i++) { /* whatever leads there */
-        any = any || outs || waits;
-        ins = ~(jpy_set)0;
-    }
+    for (unsigned i = 0; i < r->n_found; i++)
+        if (want[r->n_in + i]) { /* whatever leads there */
+            any = any || outs || waits;
+            ins = ~(jpy_set)0;
+        }
     if (r->node->running <= 1) /* else another thread's are freed with it */
         r->ran_outs = r->ran_ins = 0;
     if (r->node->running <= 1 && r->reached)

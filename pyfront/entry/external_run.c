@@ -151,7 +151,8 @@ static janus_status run(const jpy_stage_run *x, jn_subgraph *sub, const jn_arg *
     if (st == JANUS_OK)
         take_marks(x, run);
     for (unsigned i = 0; i < x->n_found && st == JANUS_OK; i++)
-        st = take_found(run, &x->found[i], &io_din[x->stage->in.n + i]);
+        if (x->reached[x->stage->in.n + i])
+            st = take_found(run, &x->found[i], &io_din[x->stage->in.n + i]);
     if (run)
         jn_run_free(run);
     for (unsigned i = 0; i < x->n_waits; i++)

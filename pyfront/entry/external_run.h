@@ -17,7 +17,7 @@ typedef struct jpy_stage_run {
     const jn_type *in;     /* per x->in: its type; only where sums go on */
     bool exact;
     const jpy_val *dout;    /* cotangents of the results; kind NONE: it does not arrive */
-    const bool *reached;    /* per x->in: it gets a gradient from these */
+    const bool *reached;    /* per x->in, and x->found: it gets a gradient from these */
     const jpy_waits *waits; /* n_waits results behind those of the stage, in dout as well */
     unsigned n_waits;
     const jpy_found *found; /* n_found edges behind those of the stage, in io_din as well */

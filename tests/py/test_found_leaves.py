@@ -97,6 +97,13 @@ def grads(out, leaves):
     return janus.autograd.grad(out.sum(), leaves + [janus.ones(1, requires_grad=True)], allow_unused=True)
 
 
+def some(out, leaves):
+    """Of every third leaf: what the others get is nobody's."""
+    if not out.requires_grad:
+        return None
+    return [janus.autograd.grad(out.sum(), leaves[k::3], allow_unused=True, retain_graph=True) if leaves[k::3] else None for k in range(3)]
+
+
 def created(out, leaves):
     got = grads(out, leaves)
     return got, janus.autograd.grad(out.sum(), leaves, allow_unused=True, create_graph=True)
@@ -126,7 +133,7 @@ def data_set(out, leaves):
     backward(out)
 
 
-THEN = {"backward": lambda out, leaves: backward(out), "twice": twice, "written": written, "grads": grads, "created": created, "hooked": hooked, "unused": unused,
+THEN = {"backward": lambda out, leaves: backward(out), "twice": twice, "written": written, "grads": grads, "some": some, "created": created, "hooked": hooked, "unused": unused,
         "trained": trained, "data": data_set}
 
 
