@@ -15,7 +15,10 @@ PyObject *jpy_of_code(PyObject *table, PyObject *code) {
     PyObject *key = table ? PyLong_FromVoidPtr(code) : NULL;
     PyObject *kept = key ? PyDict_GetItem(table, key) : NULL;
     Py_XDECREF(key);
-    return kept ? PyTuple_GET_ITEM(kept, 1) : NULL;
+    /* what it leads to, by calling it: the functions for that differ between versions of CPython */
+    PyObject *of = kept ? PyObject_CallNoArgs(PyTuple_GET_ITEM(kept, 0)) : NULL;
+    Py_XDECREF(of);
+    return of == code ? PyTuple_GET_ITEM(kept, 1) : NULL;
 }
 
 int jpy_of_code_set(PyObject **table, PyObject *code, PyObject *known) {

@@ -34,6 +34,7 @@ import __future__
 import ast
 import builtins
 import copy
+import functools
 import types
 import weakref
 
@@ -66,14 +67,15 @@ class _OfCodes:
         self._known = {}  # id: (weak reference, what is known)
 
     def __contains__(self, code):
-        return id(code) in self._known
+        return id(code) in self._known and self._known[id(code)][0]() is code
 
     def __getitem__(self, code):
         return self._known[id(code)][1]
 
     def __setitem__(self, code, value):
-        key, known = id(code), self._known
-        known[key] = weakref.ref(code, lambda _: known.pop(key, None)), value
+        # no function in Python: a signal's handler would run in it, and what that raises would be lost
+        forget = functools.partial(self._known.pop, id(code))
+        self._known[id(code)] = weakref.ref(code, forget), value
 
 
 _plans = _OfCodes()  # Plan, or None

@@ -189,3 +189,22 @@ def test_nothing_is_left_of_functions_that_are_made(name, tmp_path):
         """))
     grown = shown_by(script)
     assert min(b for b, _ in grown) < 100 and min(n for _, n in grown) < 5, grown
+
+
+def test_what_is_known_of_a_code_is_its_own():
+    """A signal's handler that raises wherever a code dies: nothing is lost, and the next one at its address is not taken for it."""
+    from janus import _skeleton
+
+    known, seen = _skeleton._OfCodes(), []
+    for i in range(300):
+        code = compile(f"def f(x): return x + {i}", f"<code {i}>", "exec").co_consts[0]
+        assert code not in known
+        known[code] = i
+        assert code in known and known[code] == i
+        seen.append(id(code))
+        sys.settrace(lambda *_: 1 / 0)  # as a handler would, in whatever is called that is written in Python
+        try:
+            del code
+        finally:
+            sys.settrace(None)
+    assert len(set(seen)) < 300 and len(known._known) <= 1
