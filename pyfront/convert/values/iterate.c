@@ -404,6 +404,29 @@ static jcv_av *pick(jcv *c, jcv_val *cond, jcv_av *a, jcv_av *b) {
     return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), in, 3, NULL)->out[0]);
 }
 
+typedef struct either {
+    jcv_av *arms[2];
+    uint32_t slot;
+} either;
+
+static jcv_out put_either(jcv *c, void *user, int arm) {
+    either *x = user;
+    jcv_put(c, x->slot, x->arms[arm]);
+    return OUT_NORMAL;
+}
+
+/* `a if cond else b` of numbers: of two kinds (`min(step / 10, 1)`), either on its path. */
+static jcv_av *one_of(jcv *c, jcv_val *cond, jcv_av *a, jcv_av *b) {
+    jcv_val *x = jcv_number(c, a), *y = jcv_number(c, b);
+    if (!x || !y || x->type->kind == y->type->kind)
+        return pick(c, cond, a, b);
+    either e = {{a, b}, jcv_slot(c, jcv_none(c))};
+    jcv_branch(c, cond, put_either, &e);
+    jcv_av *v = c->slots.data[e.slot];
+    jcv_needed(c, v);
+    return v;
+}
+
 typedef struct choosing {
     uint32_t best, any;
     bool max;
@@ -472,7 +495,7 @@ static jcv_av *extreme(jcv *c, const jcv_args *a, bool max) {
         if (better > 0)
             best = t->items[i];
         if (better < 0)
-            best = pick(c, v, t->items[i], best);
+            best = one_of(c, v, t->items[i], best);
     }
     jcv_turn_end(c, &turn, "min() or max()");
     return best;
