@@ -104,16 +104,21 @@ static int region_clear(PyObject *self) {
     return 0;
 }
 
-void jpy_region_give_up(region *r) {
+/* Lets go of what the forward run has kept. */
+static void release_kept(region *r) {
     if (r->frame)
         jn_frame_value_release(r->frame);
     r->frame = NULL;
-    for (size_t i = 0; i < r->stage->kept.n; i++)
+    for (size_t i = 0; r->saved && i < r->stage->kept.n; i++)
         jpy_saved_clear(&r->saved[i]);
     for (unsigned i = 0; i < r->n_waits; i++)
         jpy_saved_clear(&r->waits[i].saved);
     for (unsigned i = 0; i < r->n_found; i++)
         jpy_saved_clear(&r->found[i].saved);
+}
+
+void jpy_region_give_up(region *r) {
+    release_kept(r);
     (void)region_clear((PyObject *)r);
 }
 
@@ -132,10 +137,7 @@ static void region_dealloc(PyObject *self) {
     region *r = (region *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    if (r->frame)
-        jn_frame_value_release(r->frame);
-    for (size_t i = 0; r->saved && i < r->stage->kept.n; i++)
-        jpy_saved_clear(&r->saved[i]);
+    release_kept(r);
     (void)region_clear(self);
     jn_free(r->bound);
     jpy_entry_free(r->e);
@@ -146,11 +148,7 @@ static void region_dealloc(PyObject *self) {
     jn_free(r->saved);
     jn_free(r->place);
     jn_free(r->marks);
-    for (unsigned i = 0; i < r->n_waits; i++)
-        jpy_saved_clear(&r->waits[i].saved);
     jn_free(r->waits);
-    for (unsigned i = 0; i < r->n_found; i++)
-        jpy_saved_clear(&r->found[i].saved);
     jn_free(r->found);
     jn_free(r->reached);
     jn_free(r->freed);
@@ -413,6 +411,7 @@ static int refuse(void *user) {
 
 /* What the run has stored waits for gradients of its own. */
 static bool add_waits(region *r, const jpy_host *host) {
+    r->n_wires = host->n_wires;
     r->waits = jn_calloc(host->n_wired + 1, sizeof *r->waits);
     r->reached = jn_calloc(2 * ((size_t)r->n_wires + 1), sizeof *r->reached);
     if (!r->waits || !r->reached)
@@ -486,7 +485,6 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
     r->goes_on = f->exact && x->grad.onto;
     unsigned n_in = (unsigned)x->in.n;
     r->n_out = (unsigned)x->out.n;
-    r->n_wires = host->n_wires;
     r->inputs = jn_calloc(n_in + host->n_found + 1, sizeof *r->inputs);
     r->saved = jn_calloc(x->kept.n + 1, sizeof *r->saved);
     r->place = jn_calloc(x->kept.n + 1, sizeof *r->place);

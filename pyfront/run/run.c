@@ -196,10 +196,8 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
     }
     if (JN_UNLIKELY(host->n_leaves > JPY_MAX_FOUND))
         e->finds = NULL; /* it fails at the first one from now on */
-    if (go && JN_UNLIKELY(e->finds)) {
-        host->n_wires = jn_run_wires(r);
+    if (go && JN_UNLIKELY(e->finds))
         host->found = jn_run_found(r, &host->n_found);
-    }
     if (go && st == JANUS_OK)
         st = jn_run_results(r, results, e->n_results + e->n_frames, e->lent);
     if (go && st == JANUS_OK) {
