@@ -38,13 +38,9 @@ static bool in(const jn_tval *v, const char *from, const char *to) {
     return v && v->data && v->data >= from && v->data < to;
 }
 
-static bool is_loop(const jn_node *n) {
-    return n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
-}
-
 /* Puts the frame of a call, or those of a loop's rounds, on the list. */
 static bool add_frames(frames *all, const jn_node *n, jn_slot s) {
-    if (!is_loop(n))
+    if (!jn_is_loop(n))
         return !s.frame || jn_vec_push(all, s.frame);
     const jn_frame_list *l = s.p;
     for (uint32_t i = 0; l && i < l->n; i++)

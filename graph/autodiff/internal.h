@@ -171,8 +171,7 @@ static inline bool jn_differentiable(const jn_type *t) {
     return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
 }
 static inline bool jn_is_call(const jn_node *n) {
-    return n->op->role == JN_ROLE_INVOKE || n->op->role == JN_ROLE_IF ||
-           n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH ||
+    return n->op->role == JN_ROLE_INVOKE || n->op->role == JN_ROLE_IF || jn_is_loop(n) ||
            n->op->role == JN_ROLE_GRAD;
 }
 /* A loop hands such a parameter on from iteration to iteration. */

@@ -104,10 +104,6 @@ janus_status jn_callgraph_compute(janus_module *m) {
     return ok ? JANUS_OK : JN_NO_MEMORY();
 }
 
-static bool is_loop(const jn_node *n) {
-    return n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
-}
-
 janus_status jn_callgraph_often(janus_module *m, bool *out) {
     JN_TRY(jn_callgraph_compute(m));
     for (size_t i = 0; i < m->subs.n; i++)
@@ -119,7 +115,7 @@ janus_status jn_callgraph_often(janus_module *m, bool *out) {
             for (size_t k = 1; k < g->nodes.n; k++) {
                 const jn_node *n = g->nodes.data[k];
                 for (unsigned u = 0; n->op && u < jn_op_n_subs(n->op); u++)
-                    if ((out[i] || is_loop(n)) && !out[n->subs[u]->index])
+                    if ((out[i] || jn_is_loop(n)) && !out[n->subs[u]->index])
                         changed = out[n->subs[u]->index] = true;
             }
         }

@@ -132,6 +132,9 @@ static inline bool jn_draws(const jn_node *n) {
         rows++;
     return n->n_in < rows || jn_value_is_none(n->in[rows - 2]) || jn_value_is_none(n->in[rows - 1]);
 }
+static inline bool jn_is_loop(const jn_node *n) {
+    return n->op->role == JN_ROLE_WHILE || n->op->role == JN_ROLE_FOREACH;
+}
 static inline bool jn_is_view(const jn_node *n) {
     return n->op && n->op->role == JN_ROLE_COMPUTE && n->op->flags & JN_OP_VIEW && n->n_out == 1 &&
            n->n_in > 0 && !jn_value_is_none(n->in[0]);
