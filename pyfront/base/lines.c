@@ -9,19 +9,21 @@ static bool cached_is(PyObject *cache, PyObject *name, PyObject *v) {
     return PyDict_GetItem(cache, name) == NULL || PyDict_DelItem(cache, name) == 0;
 }
 
-int jpy_keep_last(PyObject *d, PyObject *key, PyObject *v, Py_ssize_t most) {
-    if (PyDict_Contains(d, key) == 1 && PyDict_DelItem(d, key) < 0)
+enum { MOST_FILES = 128 };
+
+int jpy_keep_file(PyObject *d, PyObject *file, PyObject *v) {
+    if (PyDict_Contains(d, file) == 1 && PyDict_DelItem(d, file) < 0)
         return -1;
     PyObject *first, *of_first;
     Py_ssize_t at = 0;
-    if (PyDict_GET_SIZE(d) >= most && PyDict_Next(d, &at, &first, &of_first)) {
+    if (PyDict_GET_SIZE(d) >= MOST_FILES && PyDict_Next(d, &at, &first, &of_first)) {
         Py_INCREF(first);
         int bad = PyDict_DelItem(d, first);
         Py_DECREF(first);
         if (bad)
             return -1;
     }
-    return PyDict_SetItem(d, key, v);
+    return PyDict_SetItem(d, file, v);
 }
 
 PyObject *jpy_lines(PyObject *filename, PyObject *globals) {
@@ -40,8 +42,7 @@ PyObject *jpy_lines(PyObject *filename, PyObject *globals) {
     r = PyObject_CallMethod(linecache, "checkcache", "O", filename);
     lines = r ? PyObject_CallMethod(linecache, "getlines", "OO", filename, globals) : NULL;
     own = PyDict_GetItem(cache, filename);
-    if ((own && jpy_keep_last(read_here, filename, own, JPY_FILES_KEPT) < 0) ||
-        !cached_is(cache, filename, had))
+    if ((own && jpy_keep_file(read_here, filename, own) < 0) || !cached_is(cache, filename, had))
         Py_CLEAR(lines);
     if (lines && !PyList_Check(lines)) {
         PyErr_SetString(PyExc_TypeError, "linecache.getlines() gives no list");

@@ -5,13 +5,10 @@
 
 #include "pyfront/base/jpy.h"
 
-/* What is kept of files is kept of as many: a program that makes texts (a notebook) has ever new
- * ones. */
-enum { JPY_FILES_KEPT = 128 };
-
-/* d[key] = v, behind all others, as the one that was asked for last; of more than `most` the first
- * one goes.  -1: exception set. */
-int jpy_keep_last(PyObject *d, PyObject *key, PyObject *v, Py_ssize_t most);
+/* d[file] = v, behind all others, as the one that was asked for last; of more than a number of
+ * files the first one goes, since a program that makes texts (a notebook) has ever new ones.  -1:
+ * exception set. */
+int jpy_keep_file(PyObject *d, PyObject *file, PyObject *v);
 
 /* New reference: the lines of a file, those of now; globals: of a module of it, whose loader may
  * have them, or None.  linecache.cache stays as the program left it.  NULL: an exception is set. */

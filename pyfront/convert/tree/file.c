@@ -313,7 +313,7 @@ PyObject *jpy_file_of(PyObject *code, PyObject *globals) {
     entry = Py_XNewRef(PyDict_GetItemWithError(files, filename));
     if (!entry || PyUnicode_Compare(PyTuple_GET_ITEM(entry, 0), text) != 0)
         Py_XSETREF(entry, PyErr_Occurred() ? NULL : Py_BuildValue("(O{}{})", text));
-    if (entry && jpy_keep_last(files, filename, entry, JPY_FILES_KEPT) < 0)
+    if (entry && jpy_keep_file(files, filename, entry) < 0)
         Py_CLEAR(entry);
     Py_DECREF(text);
     return entry;
