@@ -161,8 +161,13 @@ sanitizer_env() {
   export TSAN_OPTIONS=$reports:halt_on_error=1:second_deadlock_stack=1
 }
 
+# with_gcc COMMAND: build, or build_and_test, of the build that most steps use.
+with_gcc() {
+  "$1" gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS
+}
+
 step_gcc() {
-  limit=3600 build_and_test gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS
+  limit=3600 with_gcc build_and_test
 }
 
 # CPython's own tests, decorated (tests/stdlib); $1: --sample, or nothing for all of them.
@@ -170,7 +175,7 @@ step_stdlib() {
   [ "$main_python" != : ] || return 0
   started=$(now)
   : >"$logs/stdlib.log"
-  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS; then
+  if with_gcc build; then
     limit=7200 logged stdlib "$work/gcc/run" "$main_python" "$root/tests/stdlib/compare.py" "${1---sample}"
     grep -E -A 12 ' [1-9][0-9]* differ,' "$logs/stdlib.log" | head -n 60 | sed 's/^/    /'
     # shellcheck disable=SC2046
@@ -294,7 +299,7 @@ step_docs() {
   : >"$logs/docs.log"
   if ! venv "$work/venv-docs" "$main_python" mypy sphinx pytest numpy pytest-timeout; then
     count docs 0 0 1 $(($(now) - started))
-  elif build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS &&
+  elif with_gcc build &&
     (cd "$root" && logged docs "$work/gcc/run" "$work/venv-docs/bin/python" -m pytest -q -p no:cacheprovider \
       tests/py/test_types.py) &&
     (JANUS_SPHINX=$work/venv-docs/bin/python && export JANUS_SPHINX &&
@@ -336,7 +341,7 @@ step_deb() {
 
 step_lint() {
   started=$(now)
-  if build gcc CC="${ccache}gcc" PYTHON="$main_python" --without-cuda CPPFLAGS=-DJANUS_MUTATIONS; then
+  if with_gcc build; then
     p=0 f=0 s=0
     for script in "$root"/tests/lint/*.sh; do
       name=lint-$(basename "$script" .sh)
