@@ -139,12 +139,7 @@ def test_nothing_is_left(name, tmp_path):
             grown.append(((used() - before) / 50, (sys.getallocatedblocks() - blocks) / 50))
         print(grown)
         """))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=200,
-                          env={**os.environ, "JANUS_MEASURE": "0",
-                               # free blocks that the allocator keeps at hand count as used
-                               "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"})
-    assert done.returncode == 0, done.stderr
-    grown = eval(done.stdout)
+    grown = shown_by(script)
     # bytes outside of Python's pools, and blocks in them, a conversion; CPython's free lists fill up in the first rounds
     assert min(b for b, _ in grown[1:]) < 1 and min(n for _, n in grown[1:]) < 0.9, grown
 
