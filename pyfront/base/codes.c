@@ -21,19 +21,22 @@ PyObject *jpy_of_code(PyObject *table, PyObject *code) {
     return of == code ? PyTuple_GET_ITEM(kept, 1) : NULL;
 }
 
-int jpy_of_code_set(PyObject **table, PyObject *code, PyObject *known) {
+PyObject *jpy_of_code_keep(PyObject **table, PyObject *code, PyObject *known) {
     static PyMethodDef forgets = {"_forget", forget, METH_O, NULL};
     if (!*table && !(*table = PyDict_New()))
-        return -1;
+        return NULL;
     PyObject *key = PyLong_FromVoidPtr(code), *of = key ? PyTuple_Pack(2, *table, key) : NULL;
     PyObject *when_dead = of ? PyCFunction_New(&forgets, of) : NULL;
     PyObject *ref = when_dead ? PyWeakref_NewRef(code, when_dead) : NULL;
     PyObject *kept = ref ? PyTuple_Pack(2, ref, known) : NULL;
-    int bad = kept ? PyDict_SetItem(*table, key, kept) : -1;
+    /* asked last: what is made above may let other threads run, in a finalizer */
+    PyObject *first = kept ? jpy_of_code(*table, code) : NULL;
+    if (kept && !first && PyDict_SetItem(*table, key, kept) == 0)
+        first = known;
     Py_XDECREF(key);
     Py_XDECREF(of);
     Py_XDECREF(when_dead);
     Py_XDECREF(ref);
     Py_XDECREF(kept);
-    return bad;
+    return first;
 }

@@ -9,9 +9,10 @@
 
 /* A table is a static PyObject *, NULL at first. */
 
-/* Borrowed: what was set of a code, or NULL; no exception. */
+/* Borrowed, for as long as the code lives: what is kept of it, or NULL; no exception. */
 PyObject *jpy_of_code(PyObject *table, PyObject *code);
-/* -1: exception set. */
-int jpy_of_code_set(PyObject **table, PyObject *code, PyObject *known);
+/* Borrowed, as above: what is kept of it from now on.  That is `known` unless another thread was
+ * first while this one found it out: what that one got is in use.  NULL: exception set. */
+PyObject *jpy_of_code_keep(PyObject **table, PyObject *code, PyObject *known);
 
 #endif

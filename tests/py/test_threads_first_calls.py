@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first calls of a function come from several threads at once, while skeletons of its regions are made and taken away."""
 import io
+import linecache
 import random
 import sys
 import threading
@@ -126,3 +127,61 @@ def test_first_calls_of_threads(kind, verify):
     finally:
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+FILES = ["""
+def leaf(x):
+    return x + 1
+""", """
+def shared(x):
+    y = leaf(x)
+    for i in range(3):
+        y = y * 2 if i % 2 else y + x
+    return y.sum()
+""", """
+def f(x):
+    return shared(x)
+def g(x):
+    return shared(x) * 2
+"""]
+
+
+@pytest.mark.parametrize("held_at", ["leaf", "shared"])
+def test_two_threads_read_one_source(held_at, monkeypatch):
+    """While one thread reads the source of a function for its conversion, the other converts the same function."""
+    names = {}
+    for text in FILES:
+        names.update(names_of(text, **names))
+    at, of_leaf = (names[n].__code__.co_filename for n in (held_at, "leaf"))
+    x = janus.ones(2)
+    want = names["f"](x).item()
+    held, go_on, done, wrong = threading.Event(), threading.Event(), threading.Event(), []
+    read = linecache.getlines
+
+    def getlines(name, module_globals=None):
+        lines = read(name, module_globals)
+        if threading.current_thread().name == "first" and name == at and not held.is_set():
+            held.set()
+            go_on.wait(10)
+        elif threading.current_thread().name == "second" and name == of_leaf:
+            go_on.set()  # the second has the tree of what is shared
+            done.wait(0.5)
+        return lines
+
+    def work(f, factor):
+        for _ in range(4):
+            if f(x).item() != want * factor:
+                wrong.append(f)
+        done.set()
+
+    monkeypatch.setattr(linecache, "getlines", getlines)
+    f, g = (janus.function(names[n], verify="never", measure=False) for n in "fg")
+    first, second = (threading.Thread(target=work, args=args, name=name)
+                     for args, name in [((f, 1), "first"), ((g, 2), "second")])
+    first.start()
+    held.wait(10)
+    second.start()
+    first.join()
+    second.join()
+    assert go_on.is_set() and not wrong
+    assert [h.stats()["conversions"] for h in (f, g)] == [1, 1]

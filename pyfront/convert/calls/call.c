@@ -28,8 +28,8 @@ static jpy_source *source_of(jcv *c, PyObject *func) {
         PyObject *capsule = PyCapsule_New(s, NULL, let_go);
         if (!capsule)
             jpy_source_release(s);
-        if (!capsule || jpy_of_code_set(&lowered, code, capsule) < 0)
-            s = NULL;
+        had = capsule ? jpy_of_code_keep(&lowered, code, capsule) : NULL;
+        s = had ? PyCapsule_GetPointer(had, NULL) : NULL;
         Py_XDECREF(capsule);
     }
     if (!s) {

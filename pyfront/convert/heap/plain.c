@@ -51,7 +51,8 @@ static PyObject *dict_of(jcv *c, jcv_av *const *keys, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         if (PyDict_SetItem(d, keys[i]->py, Py_None) < 0)
             jcv_refuse_py(c);
-    if (PyDict_SetItem(all, set, d) < 0)
+    d = PyDict_SetDefault(all, set, d); /* another thread may have been first */
+    if (!d)
         jcv_refuse_py(c);
     return d;
 }

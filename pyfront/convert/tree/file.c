@@ -183,9 +183,9 @@ static PyObject *parse(PyObject *text, PyObject *filename, long flags) {
     return body;
 }
 
-/* Borrowed from the file's entry: [statements with their lines] of the whole file. */
+/* New reference: [statements with their lines] of the whole file, which the file's entry keeps. */
 static PyObject *statements_of(PyObject *entry, PyObject *filename, long flags) {
-    PyObject *had = PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 2), Py_None);
+    PyObject *had = Py_XNewRef(PyDict_GetItemWithError(PyTuple_GET_ITEM(entry, 2), Py_None));
     if (had || PyErr_Occurred())
         return had;
     PyObject *body = parse(PyTuple_GET_ITEM(entry, 0), filename, flags);
@@ -198,8 +198,9 @@ static PyObject *statements_of(PyObject *entry, PyObject *filename, long flags) 
     }
     bad = bad || PyDict_SetItem(PyTuple_GET_ITEM(entry, 2), Py_None, statements) < 0;
     Py_XDECREF(body);
-    Py_XDECREF(statements); /* the entry has it */
-    return bad ? NULL : statements;
+    if (bad)
+        Py_CLEAR(statements);
+    return statements;
 }
 
 /* New reference: ({(name, line): [ast nodes]}, [code objects]) of a module of these statements. */
@@ -266,6 +267,7 @@ PyObject *jpy_part_of_file(PyObject *entry, PyObject *code) {
     }
     if (!bad && (key = Py_BuildValue("(nn)", at, n)))
         part = part_kept(PyTuple_GET_ITEM(entry, 2), key, chosen, of->co_filename, flags);
+    Py_XDECREF(all);
     Py_XDECREF(chosen);
     Py_XDECREF(key);
     return part;

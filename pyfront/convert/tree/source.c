@@ -209,7 +209,7 @@ static PyObject *pick_node(PyObject *nodes, PyObject *code, const char **out_why
 
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class) {
     PyObject *pair = PyTuple_Pack(2, node, in_class);
-    int bad = pair ? jpy_of_code_set(&given, code, pair) : -1;
+    int bad = pair && jpy_of_code_keep(&given, code, pair) ? 0 : -1;
     Py_XDECREF(pair);
     return bad;
 }
