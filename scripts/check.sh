@@ -117,6 +117,8 @@ tests() {
       say "--- $tests_step: ${trs%.trs} failed:"
       grep -E '^(FAILED|ERROR|E  )|^ +[0-9]+\. |ERROR: |runtime error|SUMMARY' "${trs%.trs}.log" | head -n 30 |
         sed 's/^/    /'
+      # where a crash was, of which the end says only how pytest was started
+      grep -a -A 25 '^Fatal Python error' "${trs%.trs}.log" | head -n 30 | sed 's/^/    /'
       tail -n 15 "${trs%.trs}.log" | sed 's/^/    /'
       cat "$logs"/sanitizer.* 2>/dev/null | grep -a -A 12 -E 'ERROR: |WARNING: Thread|runtime error' | head -n 60 |
         sed 's/^/    /'
