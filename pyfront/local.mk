@@ -178,6 +178,8 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/tracked.c \
 	pyfront/convert/tensors/way.c \
 	pyfront/convert/tree/block.c \
+	pyfront/convert/tree/constants.c \
+	pyfront/convert/tree/constants.h \
 	pyfront/convert/tree/file.c \
 	pyfront/convert/tree/file.h \
 	pyfront/convert/tree/lower.c \

@@ -561,7 +561,18 @@ static PyObject *give_source(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static PyObject *constants_like(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *consts, *code;
+    return PyArg_ParseTuple(args, "O!O!:_constants_like", &PyTuple_Type, &consts, &PyCode_Type,
+                            &code)
+               ? jpy_constants_like(consts, code)
+               : NULL;
+}
+
 static PyMethodDef module_methods[] = {
+    {"_constants_like", constants_like, METH_VARARGS,
+     "_constants_like(consts, code): consts, of which what looks like one of the code's is that."},
     {"_compile", jpy_py_compile, METH_VARARGS,
      "_compile(tree, filename, flags): without warnings."},
     {"_source_node", source_node, METH_VARARGS,

@@ -120,6 +120,12 @@ def made_in(code, was, now):
     return code.replace(co_consts=tuple(consts)) if any(a is not b for a, b in zip(consts, code.co_consts)) else code
 
 
+def with_constants(code, of):
+    """The code with the constants that the code `of` has: (1, 2) in a function is one object each time it runs."""
+    consts = _C._constants_like(code.co_consts, of)
+    return code.replace(co_consts=tuple(with_constants(c, of) if isinstance(c, types.CodeType) else c for c in consts))
+
+
 def _place(statement):
     return statement.lineno, statement.col_offset
 
@@ -392,10 +398,10 @@ class _Maker:
             return None
         for text in self.texts:
             (found,) = (c for c in codes if c.co_name == text.name)
-            text.code = made_in(found, ".".join([*self.plan.path[:-1], text.name]), self.plan.named)
+            text.code = made_in(with_constants(found, self.plan.code), ".".join([*self.plan.path[:-1], text.name]), self.plan.named)
             if not set(text.code.co_freevars) <= self.free:
                 return None
-        return made_in(skeleton, ".".join(self.plan.path), self.plan.named), self.texts
+        return made_in(with_constants(skeleton, self.plan.code), ".".join(self.plan.path), self.plan.named), self.texts
 
     def block(self, statements, maybe, sure, loop, after):
         """Groups them.  maybe, sure: what may be, and what is, bound before them; loop: the outermost one around them,

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "pyfront/convert/tree/constants.h"
 #include "pyfront/function/function.h"
 
 typedef struct lower {
@@ -16,6 +17,7 @@ typedef struct lower {
     jpy_tree_fn *fn; /* of the function being lowered */
     JN_VEC(PyObject *) bound, outer;
     const char *class_name; /* of the innermost class around it, without leading underscores */
+    PyObject *constants;    /* of the code, NULL: nobody asks which objects they are */
     bool failed;
 } lower;
 
@@ -168,7 +170,7 @@ static void lower_fn(lower *l, jpy_tree *n, PyObject *o, bool is_def) {
         n->y = children(l, o, "decorator_list");
     }
     jpy_tree *args = child(l, o, "args"); /* defaults belong to the enclosing scope */
-    lower inner = {.s = l->s, .class_name = l->class_name};
+    lower inner = {.s = l->s, .class_name = l->class_name, .constants = l->constants};
     inner.fn = n->fn = jn_arena_zalloc(&l->s->arena, sizeof *n->fn);
     if (!n->fn || !args) {
         l->failed = true;
@@ -526,11 +528,18 @@ static jpy_tree *lower_node(lower *l, PyObject *o) {
         }
     if (!done)
         lower_stmt(l, n, o, k);
+    PyObject *one = l->constants && !l->failed ? jpy_constant_of(l->constants, n) : NULL;
+    if (one)
+        *n = (jpy_tree){.kind = JPY_CONST,
+                        .line = n->line,
+                        .col = n->col,
+                        .id = n->id,
+                        .obj = keep(l, Py_NewRef(one))};
     Py_LeaveRecursiveCall();
     return n;
 }
 
-jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file) {
+jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file, PyObject *code) {
     jpy_source *s = jn_calloc(1, sizeof *s);
     if (!s) {
         PyErr_NoMemory();
@@ -546,8 +555,11 @@ jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file
         l.class_name = text ? jn_arena_strdup(&s->arena, text + strspn(text, "_")) : NULL;
         l.failed = !l.class_name;
     }
-    s->root = lower_node(&l, ast_node);
+    if (!s->library && !l.failed)
+        l.failed = !(l.constants = jpy_constants_of(code));
+    s->root = l.failed ? NULL : lower_node(&l, ast_node);
     bool failed = l.failed || !s->root;
+    Py_XDECREF(l.constants);
     jn_vec_free(&l.bound);
     jn_vec_free(&l.outer);
     if (failed) {

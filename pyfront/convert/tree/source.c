@@ -222,7 +222,7 @@ static jpy_source *given_source(PyObject *code) {
     if (file) {
         PyObject *in_class = PyTuple_GET_ITEM(pair, 1);
         out = jpy_lower(PyTuple_GET_ITEM(pair, 0), in_class == Py_None ? NULL : in_class,
-                        PyUnicode_AsUTF8(file));
+                        PyUnicode_AsUTF8(file), code);
     }
     Py_XDECREF(file);
     return out;
@@ -294,7 +294,7 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
     PyObject *file = node ? PyObject_GetAttrString(code, "co_filename") : NULL;
     if (file) {
         PyObject *in_class = class_of(node);
-        out = jpy_lower(node, in_class, PyUnicode_AsUTF8(file));
+        out = jpy_lower(node, in_class, PyUnicode_AsUTF8(file), code);
         Py_XDECREF(in_class);
     }
     Py_XDECREF(file);

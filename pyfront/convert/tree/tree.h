@@ -143,8 +143,8 @@ typedef struct jpy_source {
 } jpy_source;
 
 /* Lowers a FunctionDef or Lambda object of `ast` that stands in a class of that name (a str), or in
- * none (NULL).  NULL: Python exception set. */
-jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file);
+ * none (NULL); its constants are the code's.  NULL: Python exception set. */
+jpy_source *jpy_lower(PyObject *ast_node, PyObject *class_name, const char *file, PyObject *code);
 void jpy_source_release(jpy_source *s);
 
 /* The source of a Python function's code, checked against the code that runs; NULL without an
@@ -153,6 +153,9 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
 /* New reference: (ast node, name of the class around it or None) of the code in its file, which
  * nobody may change; None: it has no source. */
 PyObject *jpy_source_node(PyObject *code, PyObject *globals);
+/* New reference: a tuple of constants of which what looks like one of the code's is that object.
+ * NULL: exception set. */
+PyObject *jpy_constants_like(PyObject *consts, PyObject *code);
 /* _compile(text or tree, file name, flags): code of a module, without warnings. */
 PyObject *jpy_py_compile(PyObject *module, PyObject *args);
 /* From now on the source of `code` is the FunctionDef `node` (in_class: a str or None).  -1:
