@@ -16,6 +16,11 @@ EXPRESSIONS = {
     "table.gather(0, i.reshape(1, -1))": "i", "table.index_select(0, i)": "i", "F.cross_entropy(table[:2], i)": "i", "F.nll_loss(table[:2], i)": "i",
     "table.clone().scatter_(0, i.reshape(1, -1), 1.0)": "i", "F.one_hot(i, 4)": "i", "i // j": "j", "i % j": "j", "6 // n": "zero", "n % (n - 3)": "three", "int(x.sum().log())": "x",
     "l[n] + l[0]": "n", "x[n] * 2 + 1": "n", "table[i].sum()": "i", "F.cross_entropy(table[:2], i) * 0.5": "i", "l[int(i[0])]": "i", "x[n][0]": "n",
+    # sizes and dims that are numbers of the graph
+    "x.topk(n + 1)": "n", "x.topk(n + 1, dim=0)": "n", "x.kthvalue(n + 1)": "n", "x.narrow(0, n, 1)": "n", "x.narrow(0, 0, n + 1)": "n", "x.unfold(0, n + 1, 1)": "n",
+    "x.split([n, 3 - n])": "n", "x.chunk(2 - n)": "n", "x.tile(2 - n)": "n", "janus.zeros(2 - n)": "n", "janus.full((2 - n,), 1.0)": "n", "janus.eye(2 - n)": "n",
+    "janus.linspace(0, 1, 2 - n)": "n", "x.sum(n)": "n", "x.max(n)": "n", "x.softmax(n)": "n", "x.unsqueeze(n)": "n", "x.flatten(0, n)": "n", "x.transpose(0, n)": "n",
+    "x.index_select(n, janus.tensor([0]))": "n", "F.max_pool2d(x.view(1, 1, 3, 3), n + 1)": "n", "janus.cat([x, x], n)": "n",
 }
 PLACES = {
     "alone": "    {e}\n", "a name": "    q = {e}\n", "a sum": "    q = {e} * 1\n", "an arm": "    if n != 1:\n        {e}\n", "both arms": "    q = {e} if n != 1 else x\n",
