@@ -320,6 +320,10 @@ typedef struct janus_host_ops {
      * not met the object: the tensor (borrowed till the run is over) if somebody takes a gradient
      * of it; JANUS_NOT_FOUND: nobody does.  NULL: nobody ever does. */
     janus_status (*leaf)(void *ctx, janus_object o, janus_tensor **out);
+    /* A pair of a dict, in its order: that at *io_place (0: the first one), which becomes the next
+     * one's; JANUS_NOT_FOUND: there are no more. */
+    janus_status (*next_pair)(void *ctx, janus_object o, int64_t *io_place, janus_host_value *key,
+                              janus_host_value *v);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -562,6 +562,10 @@ typedef struct janus_wire_put_attrs {
     size_t struct_size;
     int64_t what; /* default: 0 */
 } janus_wire_put_attrs;
+typedef struct janus_wire_of_attrs {
+    size_t struct_size;
+    int64_t what; /* default: 0 */
+} janus_wire_of_attrs;
 typedef struct janus_wire_take_attrs {
     size_t struct_size;
     int64_t dtype; /* default: none */
@@ -4425,6 +4429,16 @@ static inline janus_status janus_build_host_setkey(janus_subgraph *g, janus_valu
     return st;
 }
 
+/* o[k] = v for each pair of a dict, in its order */
+static inline janus_status janus_build_host_update(janus_subgraph *g, janus_value o, janus_value from) {
+    janus_value in[2];
+    janus_status st;
+    in[0] = o;
+    in[1] = from;
+    st = janus_build(g, "host.update", in, 2, NULL, NULL, 0);
+    return st;
+}
+
 /* o.append(v) */
 static inline janus_status janus_build_host_append(janus_subgraph *g, janus_value o, janus_value v, const janus_host_append_attrs *attrs) {
     janus_value in[2];
@@ -4459,15 +4473,15 @@ static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x
     return st;
 }
 
-/* the number that a tensor read has; an assumption fails where it has none */
-static inline janus_status janus_build_wire_of(janus_subgraph *g, janus_value x, janus_value *out_k) {
+/* the number that a tensor read has; an assumption fails where it has none, unless what (as wire.put's) says that it may be an object's without a history, whose number is 0 */
+static inline janus_status janus_build_wire_of(janus_subgraph *g, janus_value x, const janus_wire_of_attrs *attrs, janus_value *out_k) {
     janus_value in[1];
     janus_value out[1];
     janus_status st;
     in[0] = x;
     if (!out_k)
         return JANUS_INVALID_ARGUMENT;
-    st = janus_build(g, "wire.of", in, 1, NULL, out, 1);
+    st = janus_build(g, "wire.of", in, 1, attrs, out, 1);
     if (st == JANUS_OK)
         *out_k = out[0];
     return st;

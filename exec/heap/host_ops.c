@@ -35,6 +35,7 @@ typedef enum jn_host_what {
     H_SETATTR,
     H_SETITEM,
     H_SETKEY,
+    H_UPDATE,
     H_APPEND,
     H_INSERT,
     H_POP,
@@ -55,12 +56,12 @@ typedef enum jn_host_what {
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr",    "host.item",    "host.key",     "host.len",    "host.type",   "host.is",
-    "host.unbox",   "host.has",     "host.hasattr", "host.id",     "host.draw",   "host.new",
-    "host.setattr", "host.setitem", "host.setkey",  "host.append", "host.insert", "host.pop",
-    "host.delitem", "host.delkey",  "host.delattr", "host.emit",   "wire.put",    "wire.of",
-    "wire.read",    "wire.has",     "wire.take",    "wire.set",    "wire.mark",   "rows.new",
-    "rows.mark",    "rows.take"};
+    "host.attr",    "host.item",    "host.key",     "host.len",     "host.type",   "host.is",
+    "host.unbox",   "host.has",     "host.hasattr", "host.id",      "host.draw",   "host.new",
+    "host.setattr", "host.setitem", "host.setkey",  "host.update",  "host.append", "host.insert",
+    "host.pop",     "host.delitem", "host.delkey",  "host.delattr", "host.emit",   "wire.put",
+    "wire.of",      "wire.read",    "wire.has",     "wire.take",    "wire.set",    "wire.mark",
+    "rows.new",     "rows.mark",    "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -101,6 +102,7 @@ jn_effects jn_host_effects(const jn_host_call *c) {
     case H_APPEND:
         return (jn_effects){0, 0, CLASS_ITEMS};
     case H_SETKEY:
+    case H_UPDATE:
     case H_DELKEY:
         return (jn_effects){0, CLASS_KEYS, 0};
     case H_WIRE_HAS:
@@ -322,9 +324,34 @@ static janus_status write_location(jn_run *r, const jn_host_call *c, const jn_sl
         e.kind = JN_EFFECT_SET_KEY;
         e.key = key = operand(r, c, slots, 1);
         e.value = operand(r, c, slots, 2);
-        JN_TRY(jn_ov_set_key(r, e.object, &key, e.value));
+        JN_TRY(jn_ov_set_key(r, e.object, &key, e.value, e.tag));
     }
     return log_effect(r, e);
+}
+
+typedef struct updating {
+    jn_run *r;
+    janus_object o;
+} updating;
+
+static janus_status put_pair(void *arg, const jn_box *key, jn_box value, int64_t tag) {
+    const updating *x = arg;
+    jn_box now = jn_box_now(value);
+    if (now.kind & JN_KIND_LATER)
+        ((jn_future *)now.v.p)->refs++;
+    JN_TRY(jn_ov_set_key(x->r, x->o, key, now, tag));
+    return log_effect(
+        x->r,
+        (jn_pending_effect){
+            .kind = JN_EFFECT_SET_KEY, .object = x->o, .key = *key, .value = now, .tag = tag});
+}
+
+static janus_status update(jn_run *r, const jn_host_call *c, const jn_slot *slots) {
+    jn_box o = operand(r, c, slots, 0), from = operand(r, c, slots, 1);
+    JN_TRY(need_object(&o, c));
+    JN_TRY(need_object(&from, c));
+    updating x = {r, o.v.p};
+    return from.v.p == o.v.p ? JANUS_OK : jn_ov_pairs(r, from.v.p, put_pair, &x);
 }
 
 /* pop, del: what is taken out is the result. */
@@ -433,7 +460,7 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
     case H_WIRE_PUT:
         return jn_wire_put(r, slots[c->in[0]].t, c->key, &slots[dst].i);
     case H_WIRE_OF:
-        return jn_wire_of(r, slots[c->in[0]].t, &slots[dst].i);
+        return jn_wire_of(r, slots[c->in[0]].t, c->key, &slots[dst].i);
     case H_WIRE_READ:
         slots[dst] = slots[c->in[0]];
         return JANUS_OK;
@@ -460,6 +487,8 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
     case H_APPEND:
     case H_INSERT:
         return write_location(r, c, slots);
+    case H_UPDATE:
+        return update(r, c, slots);
     case H_NEW:
         return make_new(r, c, slots, &slots[dst]);
     case H_EMIT:

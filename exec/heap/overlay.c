@@ -35,6 +35,11 @@ typedef struct jn_overlay_entry {
     size_t settled; /* what stands before it stays where it is, whatever place it is of */
     bool disordered;
     int64_t length; /* lists: items of the heap's list that are left; dicts: keys more */
+    /* Dicts: keys that were put in, in order; where one was put in again, both are here.  Keys: the
+     * last place there, plus one; 0: the heap's dict has it. */
+    JN_VEC(jn_box) added;
+    size_t turn;
+    int64_t tag; /* keys: of what was written */
     UT_hash_handle hh;
 } jn_overlay_entry;
 
@@ -71,6 +76,7 @@ void jn_overlay_free(jn_run *r) {
     HASH_ITER(hh, r->of_heap.overlay, e, next) {
         HASH_DEL(r->of_heap.overlay, e);
         jn_vec_free(&e->appended);
+        jn_vec_free(&e->added);
         jn_free(e);
     }
 }
@@ -440,32 +446,69 @@ janus_status jn_ov_get_key(jn_run *r, janus_object o, const jn_box *key, jn_box 
 }
 
 static janus_status write_key(jn_run *r, janus_object o, const jn_box *key, jn_box value,
-                              int64_t longer) {
+                              int64_t tag, int64_t longer) {
     jn_box at;
     JN_TRY(location_of(r, key, &at));
     jn_overlay_entry *e = put(r, o, at.v.i, AT_KEY + (int64_t)at.kind);
     if (!e)
         return JN_NO_MEMORY();
     e->value = value;
+    e->tag = tag;
     if (!longer)
         return JANUS_OK;
-    e = put(r, o, 0, AT_DICT);
-    if (!e)
+    jn_overlay_entry *d = put(r, o, 0, AT_DICT);
+    if (!d || (longer > 0 && !jn_vec_push(&d->added, *key)))
         return JN_NO_MEMORY();
-    e->length += longer;
+    d->length += longer;
+    if (longer > 0)
+        e->turn = d->added.n;
     return JANUS_OK;
 }
 
-janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box value) {
+janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box value,
+                           int64_t tag) {
     jn_box had;
     janus_status st = jn_ov_get_key(r, o, key, &had);
     if (st != JANUS_OK && st != JANUS_NOT_FOUND)
         return st;
-    return write_key(r, o, key, value, st != JANUS_OK);
+    return write_key(r, o, key, value, tag, st != JANUS_OK);
 }
 
 janus_status jn_ov_del_key(jn_run *r, janus_object o, const jn_box *key) {
     jn_box had, none = {(janus_kind)JN_KIND_ABSENT, {0}};
     JN_TRY(jn_ov_get_key(r, o, key, &had));
-    return write_key(r, o, key, none, -1);
+    return write_key(r, o, key, none, 0, -1);
+}
+
+/* The pairs of the heap's dict that are left, and what they hold now. */
+static janus_status heap_pairs(jn_run *r, janus_object o, jn_pair_fn fn, void *arg) {
+    janus_host_value k = {0}, v = {0};
+    int64_t at_pair = 0;
+    janus_status st;
+    JN_TRY(need((void *)r->host.next_pair, "next_pair"));
+    while ((st = r->host.next_pair(r->options.host_ctx, o, &at_pair, &k, &v)) == JANUS_OK) {
+        jn_box key, at, value;
+        JN_TRY(jn_box_from_host(r, &k, &key));
+        JN_TRY(location_of(r, &key, &at));
+        const jn_overlay_entry *e = find(r, o, at.v.i, AT_KEY + (int64_t)at.kind);
+        if (e && (e->turn || (int)e->value.kind == JN_KIND_ABSENT))
+            continue;
+        JN_TRY(jn_box_from_host(r, &v, &value));
+        JN_TRY(fn(arg, &key, e ? e->value : value, e ? e->tag : 0));
+    }
+    return st == JANUS_NOT_FOUND ? JANUS_OK : st;
+}
+
+janus_status jn_ov_pairs(jn_run *r, janus_object o, jn_pair_fn fn, void *arg) {
+    if (!jn_birth_of(o))
+        JN_TRY(heap_pairs(r, o, fn, arg));
+    const jn_overlay_entry *d = find(r, o, 0, AT_DICT);
+    for (size_t i = 0; d && i < d->added.n; i++) {
+        jn_box key = d->added.data[i], at;
+        JN_TRY(location_of(r, &key, &at));
+        const jn_overlay_entry *e = find(r, o, at.v.i, AT_KEY + (int64_t)at.kind);
+        if (e && e->turn == i + 1 && (int)e->value.kind != JN_KIND_ABSENT)
+            JN_TRY(fn(arg, &key, e->value, e->tag));
+    }
+    return JANUS_OK;
 }

@@ -19,12 +19,16 @@ janus_status jn_ov_get_key(jn_run *r, janus_object o, const jn_box *key, jn_box 
 /* Writes; the caller logs them.  An item must exist (*index counts from the start afterwards). */
 janus_status jn_ov_set_attr(jn_run *r, janus_object o, int64_t key, jn_box value);
 janus_status jn_ov_set_item(jn_run *r, janus_object o, int64_t *index, jn_box value);
-janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box value);
+janus_status jn_ov_set_key(jn_run *r, janus_object o, const jn_box *key, jn_box value, int64_t tag);
 janus_status jn_ov_append(jn_run *r, janus_object o, jn_box value);
 janus_status jn_ov_pop(jn_run *r, janus_object o, jn_box *out);
 janus_status jn_ov_insert(jn_run *r, janus_object o, int64_t *index, jn_box value);
 janus_status jn_ov_del_item(jn_run *r, janus_object o, int64_t *index, jn_box *out);
 janus_status jn_ov_del_key(jn_run *r, janus_object o, const jn_box *key);
+/* Calls fn for each pair of a dict, in its order, with the tag of the value's last write; fn may
+ * write to other dicts. */
+typedef janus_status (*jn_pair_fn)(void *arg, const jn_box *key, jn_box value, int64_t tag);
+janus_status jn_ov_pairs(jn_run *r, janus_object o, jn_pair_fn fn, void *arg);
 /* Marks what was made and outlives the run, by the log and the results. */
 janus_status jn_find_escapes(jn_run *r);
 /* A box for what the embedding program answered. */

@@ -73,11 +73,11 @@ const jn_wired *jn_wires_found(const jn_run *r, size_t *out_n) {
     return r->of_heap.found.data;
 }
 
-janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t *out_k) {
+janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t what, int64_t *out_k) {
     const jn_wire *w = find(r, v);
-    if (!w)
+    if (!w && !((what & JN_WIRE_NONE) && jn_tval_object(v)))
         return jn_error(JANUS_ASSUMPTION_FAILED, "wire.of: a tensor that the run has not stored");
-    *out_k = w->k;
+    *out_k = w ? w->k : 0;
     return JANUS_OK;
 }
 

@@ -108,6 +108,37 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
     return jn_error(JANUS_ASSUMPTION_FAILED, "a key that is looked up by code of the program");
 }
 
+/* A key as the graph has it: of others than these, equality is not that of objects. */
+static janus_status as_key(jpy_host *h, PyObject *k, janus_host_value *out) {
+    int overflow = 0;
+    if (PyLong_CheckExact(k)) {
+        *out = (janus_host_value){.kind = JANUS_KIND_INT};
+        out->s.i = PyLong_AsLongLongAndOverflow(k, &overflow);
+    } else if (!PyUnicode_CheckExact(k) &&
+               (Py_TYPE(k)->tp_hash != PyBaseObject_Type.tp_hash ||
+                Py_TYPE(k)->tp_richcompare != PyBaseObject_Type.tp_richcompare)) {
+        overflow = 1;
+    } else {
+        return found(h, Py_NewRef(k), out, "key");
+    }
+    return overflow ? jn_error(JANUS_ASSUMPTION_FAILED, "a key of a dict that is copied: %s",
+                               Py_TYPE(k)->tp_name)
+                    : JANUS_OK;
+}
+
+static janus_status next_pair(void *ctx, janus_object o, int64_t *io_place, janus_host_value *key,
+                              janus_host_value *v) {
+    Py_ssize_t place = (Py_ssize_t)*io_place;
+    PyObject *k, *of;
+    if (!PyDict_CheckExact((PyObject *)o))
+        return jn_error(JANUS_ASSUMPTION_FAILED, "an object that is no dict");
+    if (!PyDict_Next(o, &place, &k, &of))
+        return JANUS_NOT_FOUND;
+    *io_place = place;
+    JN_TRY(as_key(ctx, k, key));
+    return found(ctx, Py_NewRef(of), v, "pair");
+}
+
 static janus_status key_of(void *ctx, janus_object o, janus_object *out) {
     *out = o;
     if (!PyUnicode_CheckExact((PyObject *)o))
@@ -311,6 +342,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .get_item = get_item,
                                      .get_key = get_key,
                                      .key_of = key_of,
+                                     .next_pair = next_pair,
                                      .length = length,
                                      .type_of = type_of,
                                      .unbox = unbox,

@@ -37,6 +37,11 @@ static janus_status get_key(void *ctx, janus_object o, const janus_host_value *k
     JN_TRY(touched(ctx, o));
     return jpy_host_ops.get_key(ctx, o, key, out);
 }
+static janus_status next_pair(void *ctx, janus_object o, int64_t *io_place, janus_host_value *key,
+                              janus_host_value *v) {
+    JN_TRY(touched(ctx, o));
+    return jpy_host_ops.next_pair(ctx, o, io_place, key, v);
+}
 static janus_status length(void *ctx, janus_object o, int64_t *out) {
     JN_TRY(touched(ctx, o));
     return jpy_host_ops.length(ctx, o, out);
@@ -74,6 +79,7 @@ static janus_host_ops remembering(void) {
     ops.get_attr = get_attr;
     ops.get_item = get_item;
     ops.get_key = get_key;
+    ops.next_pair = next_pair;
     ops.length = length;
     ops.unbox = unbox;
     ops.leaf = leaf;

@@ -86,9 +86,14 @@ int64_t jcv_tag_of(jcv *c, jcv_av *v); /* for host writes of it */
 bool jcv_is_stored_sample(const jpy_tensor *t);
 bool jcv_is_mixed_sample(const jpy_tensor *t);
 void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v);
-/* What is read may be in any of several containers that the function makes: where what requires
- * grad is stored in one of them, what is stored in others may have none; starts again. */
-void jcv_mix_lives(jcv *c, PyObject *samples);
+/* Of a container `o` that gets all that `from`, an object of the graph, holds. */
+void jcv_live_learn_items(jcv *c, jcv_live *l, jcv_av *o, jcv_av *from);
+/* What is read may be in any of several containers: where what requires grad is stored in one that
+ * the function makes, what others hold may have none.  Whether that is so; starts again where it is
+ * new. */
+bool jcv_mix_lives(jcv *c, PyObject *samples);
+/* Samples as those of what may have a history: a new list. */
+PyObject *jcv_mixed_samples(jcv *c, PyObject *samples);
 void jcv_live_free(jcv_live *l);
 jcv_val *jcv_object_input(jcv *c, jpy_src *src);
 /* A text that was another one in other calls, whatever it is; whether an object is one; whether the
@@ -116,6 +121,8 @@ jcv_av *jcv_live_delitem(jcv *c, jcv_av *o, jcv_av *i);
 void jcv_live_insert(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 void jcv_live_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v);
 void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v);
+/* All pairs of an object of the graph that is a dict. */
+void jcv_live_update(jcv *c, jcv_av *o, jcv_av *from);
 void jcv_live_delkey(jcv *c, jcv_av *o, jcv_av *key);
 jcv_val *jcv_live_has(jcv *c, jcv_av *o, jcv_av *key);
 jcv_av *jcv_live_getkey(jcv *c, jcv_av *o, jcv_av *key);

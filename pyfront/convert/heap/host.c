@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "graph/autodiff/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/tensors/tensors.h"
@@ -225,13 +226,15 @@ static jcv_av *read_back(jcv *c, jcv_val *v, const janus_tensor *like, PyObject 
                          bool leaf) {
     if (c->put_written)
         jcv_refuse(c, "a tensor of the caller was stored by the graph and written since");
+    bool mixed = false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
+        mixed = mixed || jcv_is_mixed_sample((jpy_tensor *)PyList_GET_ITEM(samples, i));
     jcv_val *in[2] = {jcv_tensor_val(c, unboxed(c, v, JANUS_KIND_TENSOR, like, samples)->py), NULL};
-    in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, NULL)->out[0];
+    janus_wire_of_attrs attrs = {sizeof attrs, mixed ? JN_WIRE_NONE : 0};
+    in[1] = &jcv_op(c, JN_OP(wire_of), in, 1, &attrs)->out[0];
     jcv_val *y = &jcv_op(c, JN_OP(wire_read), in, 2, NULL)->out[0];
     y->depends = true;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++)
-        y->node->mixed =
-            y->node->mixed || jcv_is_mixed_sample((jpy_tensor *)PyList_GET_ITEM(samples, i));
+    y->node->mixed = mixed;
     jcv_av *a = jcv_proxy(c, y, !leaf);
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
     r->shared = true;
@@ -273,6 +276,18 @@ static jcv_av *tuple_back(jcv *c, jcv_val *v, PyObject *samples) {
     return t;
 }
 
+/* Tensors of which some require grad, or were stored: each may have a history. */
+static bool some_track(PyObject *samples) {
+    const jpy_tensor *first = (jpy_tensor *)PyList_GET_ITEM(samples, 0);
+    bool some = false;
+    for (Py_ssize_t i = 1; i < PyList_GET_SIZE(samples) && !some; i++) {
+        const jpy_tensor *o = (jpy_tensor *)PyList_GET_ITEM(samples, i);
+        some = jcv_is_stored_sample(o) != jcv_is_stored_sample(first) ||
+               is_leaf((PyObject *)o) != is_leaf((PyObject *)first);
+    }
+    return some;
+}
+
 static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     Py_ssize_t n = PyList_GET_SIZE(samples);
     if (!n)
@@ -290,6 +305,10 @@ static jcv_av *of_samples(jcv *c, jcv_val *v, PyObject *samples) {
     if (PyBool_Check(first))
         return unboxed(c, v, JANUS_KIND_BOOL, NULL, samples);
     if (jpy_tensor_check(first)) {
+        if (some_track(samples)) {
+            samples = jcv_mixed_samples(c, samples);
+            first = PyList_GET_ITEM(samples, 0);
+        }
         janus_tensor *t = ((jpy_tensor *)first)->t;
         bool stored = jcv_is_stored_sample((jpy_tensor *)first), leaf = is_leaf(first);
         for (Py_ssize_t i = 0; i < n; i++) {
@@ -474,7 +493,7 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
     PyObject *samples = jcv_samples(c, o), *got = jcv_own(c, PyList_New(0));
     bool known = index && index->node && index->node->kind == JCV_SCALAR_CONST;
     const jcv_live *last = NULL; /* what it stores is among them */
-    jcv_mix_lives(c, samples);
+    bool mixed = jcv_mix_lives(c, samples);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         PyObject *s = PyList_GET_ITEM(samples, i);
         jcv_live *live = jcv_live_object(c, s);
@@ -485,6 +504,8 @@ PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index) {
             made ? jcv_own(c, PyList_New(0)) : items_of_sample(c, s, known && !live ? index : NULL);
         if (live)
             own = jcv_with_stored(c, own, live);
+        else if (mixed)
+            own = jcv_mixed_samples(c, own);
         got = PyList_GET_SIZE(got) ? jcv_own(c, PySequence_Concat(got, own)) : own;
         last = made ? live : last;
     }

@@ -129,6 +129,12 @@ static PyObject *as_mixed(jcv *c, PyObject *o) {
     if (jpy_tensor_check(o)) {
         jn_type t = jn_tensor_as_type(((jpy_tensor *)o)->t);
         bool plain = jn_dtype_is_float(t.dtype) && !((jpy_tensor *)o)->node;
+        if (plain && ((jpy_tensor *)o)->requires_grad) {
+            PyObject *one = jcv_own(c, PyList_New(0));
+            if (PyList_Append(one, o) < 0)
+                jcv_refuse_py(c);
+            jcv_met(c, one);
+        }
         return plain ? sample_tensor(c, &t, &mixed_class) : NULL;
     }
     PyObject *all = NULL;
@@ -162,7 +168,17 @@ static bool mix(jcv *c, jcv_live *l) {
     return any;
 }
 
-void jcv_mix_lives(jcv *c, PyObject *samples) {
+PyObject *jcv_mixed_samples(jcv *c, PyObject *samples) {
+    PyObject *all = jcv_own(c, PySequence_List(samples));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
+        PyObject *x = as_mixed(c, PyList_GET_ITEM(all, i));
+        if (x)
+            PyList_SetItem(all, i, Py_NewRef(x));
+    }
+    return all;
+}
+
+bool jcv_mix_lives(jcv *c, PyObject *samples) {
     bool tracked = false, other = false;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(samples); i++) {
         const jcv_live *l = jcv_live_object(c, PyList_GET_ITEM(samples, i));
@@ -177,15 +193,12 @@ void jcv_mix_lives(jcv *c, PyObject *samples) {
         if (mix(c, l))
             start_again(c, "what the graph stores requires grad in another container");
     }
+    return tracked;
 }
 
-void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v) {
-    bool grew = jcv_tracked_inside(c, v) && !l->tracked;
-    l->tracked = l->tracked || grew;
-    if (grew && l->site && mix(c, l))
-        start_again(c, "what the graph stores requires grad on some paths");
+/* grew: something else is new, too. */
+static void learn(jcv *c, jcv_live *l, PyObject *more, bool grew) {
     PyObject *have = PyDict_Check(l->stored) ? jcv_own(c, PyDict_Values(l->stored)) : l->stored;
-    PyObject *more = samples_of(c, v, l->tracked && l->site);
     Py_ssize_t n = PyList_GET_SIZE(have);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(more); i++) {
         PyObject *o = PyList_GET_ITEM(more, i);
@@ -199,4 +212,18 @@ void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v) {
     }
     if (grew && l->read)
         start_again(c, "the graph stores something new");
+}
+
+void jcv_live_learn(jcv *c, jcv_live *l, jcv_av *v) {
+    bool grew = jcv_tracked_inside(c, v) && !l->tracked;
+    l->tracked = l->tracked || grew;
+    if (grew && l->site && mix(c, l))
+        start_again(c, "what the graph stores requires grad on some paths");
+    learn(c, l, samples_of(c, v, l->tracked && l->site), grew);
+}
+
+void jcv_live_learn_items(jcv *c, jcv_live *l, jcv_av *o, jcv_av *from) {
+    jcv_mix_lives(c, jcv_own(c, PySequence_Concat(jcv_samples(c, o), jcv_samples(c, from))));
+    PyObject *items = jcv_item_samples(c, from, NULL);
+    learn(c, l, l->tracked && l->site ? jcv_mixed_samples(c, items) : items, false);
 }

@@ -418,6 +418,16 @@ void jcv_live_setkey(jcv *c, jcv_av *o, jcv_av *key, jcv_av *v) {
     write_node(c, JN_OP(host_setkey), in, 3, v);
 }
 
+void jcv_live_update(jcv *c, jcv_av *o, jcv_av *from) {
+    if (o->kind != AV_HOST)
+        jcv_make_live(c, o);
+    jcv_live *l = container_to_write(c, o);
+    jcv_val *in[2] = {o->val, from->val};
+    jcv_live_learn_items(c, l, o, from);
+    jcv_op(c, JN_OP(host_update), in, 2, NULL);
+    wrote_container(c);
+}
+
 /* Puts v at a place of a list, by an op for that. */
 static void write_at(jcv *c, const jn_op *op, putting x) {
     if (is_optional(c, x))

@@ -332,13 +332,16 @@ static jcv_av *dict_method(jcv *c, jcv_av *self, const char *name, const jcv_arg
         if (a->n_pos) {
             jcv_av *from = a->pos[0];
             PyTypeObject *t = jcv_type_of(c, from);
-            if (from->kind == AV_DICT || (from->kind == AV_PY && jpy_gives_pairs(from->py)))
+            bool graph = from->kind == AV_HOST && t == &PyDict_Type;
+            if (graph)
+                jcv_live_update(c, self, from);
+            else if (from->kind == AV_DICT || (from->kind == AV_PY && jpy_gives_pairs(from->py)))
                 from = dict_method(c, from, "items", &(jcv_args){0});
             else if (t && jcv_lookup_str(c, t, "keys")) /* it is asked for items by key */
                 from = pairs_by_key(c, from, jcv_lookup_str(c, t, "keys"));
-            if (from == a->pos[0] && in_turn(c, from))
+            if (!graph && from == a->pos[0] && in_turn(c, from))
                 each_in_turn(c, from, put_known, self, "update()");
-            else
+            else if (!graph)
                 pairs = items_of(c, from, &n, "update()");
         }
         for (unsigned i = 0; i < n; i++)
@@ -444,7 +447,7 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
             return jcv_list(c, items, n);
         }
         r = list_method(c, self, name, a);
-    } else if (dict && !host) {
+    } else if (dict && (!host || !strcmp(name, "update") || !strcmp(name, "copy"))) {
         r = dict_method(c, self, name, a);
     } else if (self->kind == AV_TUPLE && self->named) {
         r = jcv_named_method(c, self, name, a);
