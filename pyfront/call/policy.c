@@ -30,8 +30,9 @@ enum {
     WARM_RUNS = 2,
     FIRST_RUNS = 2,  /* timed, one of each: enough where CPython's takes long, and far longer */
     FEW_RUNS = 4,    /* enough where the one is much faster */
+    FEW_LARGEST = 4, /* of calls that differ, as few of the largest do not say what these take */
     TIMED_RUNS = 16, /* of both kinds together ... */
-    NEAR_RUNS = 64,  /* ... and where the two are near, so that chance would decide */
+    NEAR_RUNS = 64,  /* ... and where these do not tell, by chance or for their being the first */
     IDLE_RUNS = 64,  /* of a skeleton, in which no tensor op ran: not timed */
     COLD_RUNS = 16,  /* in which something was converted, compared or compiled: not timed */
     FIRST_REST = 1000,
@@ -52,6 +53,9 @@ enum {
 };
 /* Numbers of ops that differ by less say that calls have the same to do. */
 static const double ALIKE = 1.25;
+/* What is found slow is not used for a long time, and a graph's first runs, whatever is new in
+ * them, are its slowest: as long as it has run at least, or NEAR_RUNS. */
+static const int64_t SLOW_NS = 5000000;
 /* What lasts so long is not made so many times as long by what else the machine does. */
 static const int64_t LONG_NS = 50000000;
 static const double FAR = 4;
@@ -95,7 +99,7 @@ static _Thread_local uint64_t conversions, put_off;
  * come to other shapes. */
 static uint64_t others(const jpy_trial *t) {
     uint64_t shapes = t->state == JPY_TRIAL_WARM ? 0 : jn_ops_run.shapes;
-    return conversions + put_off + jpy_shadows_begun + shapes;
+    return conversions + put_off + shapes;
 }
 
 static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
@@ -120,8 +124,8 @@ static uint64_t ops_run(const jpy_function *f, const jpy_trial *t) {
 
 jpy_timing jpy_trial_start(const jpy_function *f, const jpy_trial *t, bool graph) {
     if (!f->measure || t->state != (graph ? JPY_TRIAL_GRAPH : JPY_TRIAL_PLAIN))
-        return (jpy_timing){.others = others(t)};
-    return (jpy_timing){jpy_now(), ops_run(f, t), others(t)};
+        return (jpy_timing){.others = others(t), .shadows = jpy_shadows_begun};
+    return (jpy_timing){jpy_now(), ops_run(f, t), others(t), jpy_shadows_begun};
 }
 
 static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
@@ -131,13 +135,16 @@ static void keep(jpy_pace *p, int64_t ns, uint64_t ops) {
         p->ns = ns;
     /* of the largest calls alone: what a graph takes may grow faster than what it has to do */
     bool largest = (double)ops * ALIKE >= (double)p->most;
-    if (first || (double)ops > ALIKE * (double)p->most || (largest && op_ns < p->op_ns))
+    bool larger = first || (double)ops > ALIKE * (double)p->most;
+    if (larger || (largest && op_ns < p->op_ns))
         p->op_ns = op_ns;
+    p->largest = larger ? 1 : p->largest + largest;
     if (first || ops < p->few)
         p->few = ops;
     if (ops > p->most)
         p->most = ops;
     p->ops += ops;
+    p->all_ns += ns;
     p->calls++;
 }
 
@@ -149,7 +156,7 @@ static double between(const jpy_pace *p, double ratio, double ops) {
     return most > few ? small + (large - small) * (ops - few) / (most - few) : small;
 }
 
-/* The share where neither the smallest nor the largest calls of both kinds are alike; 0: the ones
+/* The share where the smallest or the largest calls of both kinds are not alike; 0: the ones
  * are all larger than the others. */
 static double share_between(const jpy_pace *graph, const jpy_pace *plain, double ratio) {
     double few = fmax((double)graph->few / ratio, (double)plain->few);
@@ -185,9 +192,20 @@ static double share(const jpy_trial *t, const jpy_pace *graph, const jpy_pace *p
         double p = (1 - large) * (double)plain->ns + large * plain->op_ns * (double)plain->most;
         return large < 1 ? g / p : graph->op_ns * ratio / plain->op_ns;
     }
-    if (!by_time && t->n >= TIMED_RUNS)
+    bool varied = by_ops && !alike((double)plain->few, (double)plain->most);
+    if ((varied || !by_time) && t->n >= TIMED_RUNS)
         return share_between(graph, plain, ratio);
     return by_time ? (double)graph->ns / (double)plain->ns : 0;
+}
+
+static bool too_few(const jpy_pace *p) {
+    return !alike((double)p->few, (double)p->most) && p->largest < FEW_LARGEST;
+}
+
+/* Whether it may be found slow: what has been timed is neither chance nor the beginning. */
+static bool known_well(const jpy_trial *t) {
+    return t->graph.all_ns + t->plain.all_ns >= SLOW_NS && !too_few(&t->graph) &&
+           !too_few(&t->plain);
 }
 
 static bool near(double share) { return share < NEAR && share > 1 / NEAR; }
@@ -198,20 +216,25 @@ static int decide(const jpy_trial *t) {
     double rounds = t->tracked ? share(t, &t->graph_round, &t->plain_round) : 0;
     /* of a round a call is a part only, and a gradient may make up for what the call loses */
     bool slow = calls > (rounds > 0 ? 1.05 : 1) || rounds > 1.02;
-    if (t->n >= (near(fmax(calls, rounds)) ? NEAR_RUNS : TIMED_RUNS))
+    bool tells = !near(fmax(calls, rounds)) && (!slow || known_well(t));
+    if (t->n >= NEAR_RUNS || (t->n == TIMED_RUNS && tells))
         return slow ? JPY_TRIAL_SLOW : JPY_TRIAL_PAYS;
     bool pays = !slow && calls > 0;
     if (t->n == FIRST_RUNS && pays && !t->tracked && calls < 1 / FAR && t->plain.ns >= LONG_NS)
         return JPY_TRIAL_PAYS;
     if (t->n != FEW_RUNS)
         return t->state;
-    return calls > 1.5 ? JPY_TRIAL_SLOW : pays && calls < 1 / 1.5 ? JPY_TRIAL_PAYS : t->state;
+    return calls > 1.5 && known_well(t) ? JPY_TRIAL_SLOW
+           : pays && calls < 1 / 1.5    ? JPY_TRIAL_PAYS
+                                        : t->state;
 }
 
 bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) {
     if (!f->measure || t->state >= JPY_TRIAL_PAYS)
         return false;
-    if (start.others != others(t) && t->cold++ < COLD_RUNS)
+    bool compared = start.shadows != jpy_shadows_begun; /* it has run twice */
+    if ((compared && f->verify == JPY_VERIFY_RARELY) ||
+        ((compared || start.others != others(t)) && t->cold++ < COLD_RUNS))
         return false; /* once more */
     if (t->state == JPY_TRIAL_WARM) {
         if (++t->n >= WARM_RUNS) {

@@ -22,8 +22,9 @@ enum { JPY_MAX_ENTRIES = 64 };
 /* Where a call begins that is to be timed; ns 0: it is not. */
 typedef struct jpy_timing {
     int64_t ns;
-    uint64_t ops;    /* that this thread has run by then, ... */
-    uint64_t others; /* ... and what was made in it (policy.c) */
+    uint64_t ops;     /* that this thread has run by then, ... */
+    uint64_t others;  /* ... what was made in it (policy.c) ... */
+    uint64_t shadows; /* ... and what was compared */
 } jpy_timing;
 
 /* The fastest of some calls. */
@@ -32,7 +33,8 @@ typedef struct jpy_pace {
     double op_ns;       /* of one for each op that it ran */
     uint64_t few, most; /* ops that they ran: least, most, ... */
     uint64_t ops;       /* ... and together */
-    unsigned calls;
+    int64_t all_ns;
+    unsigned calls, largest; /* all, and those that ran about the most ops */
 } jpy_pace;
 
 typedef struct jpy_trial { /* policy.h */

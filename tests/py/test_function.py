@@ -172,7 +172,7 @@ def test_graph_that_does_not_pay_is_not_used():
     s = f.stats()
     assert s["calls"] == 200 and s["graph"] + s["imperative"] == 200
     if s["slow"]:  # on a very busy machine the decision can be the other one
-        assert s["resting"] and s["graph"] < 20 and "not used:" in janus.explain(f)
+        assert s["resting"] and s["graph"] < 50 and "not used:" in janus.explain(f)
 
 
 # What ends a graph, where modules are passed without looking at each.

@@ -182,7 +182,7 @@ def test_calls_of_different_size_are_compared_by_their_ops(clock, pattern, eager
         f = janus.function(fold, measure=True, regions=False)
         for _ in range(first):
             f(trees[0], w)
-        for k in range(60):
+        for k in range(200):
             f(trees[pattern[k % 4]], w)
         s = f.stats()
         assert (s["slow"], s["graph"] >= 40) == (not pays, pays), (first, janus.explain(f))
@@ -213,7 +213,7 @@ def test_a_recursion_that_rests_is_one_call(clock, depth, monkeypatch):
     f = janus.function(tree_sum, measure=True, regions=False)
     monkeypatch.setitem(globals(), "tree_sum", f)
     tree, w = full_tree(depth), janus.ones(4)
-    for _ in range(40):
+    for _ in range(100):
         f(tree, w)
     s = f.stats()
     assert s["resting"], janus.explain(f)
@@ -229,7 +229,7 @@ def test_all_calls_of_threads_count_while_it_rests(clock):
     clock(40, 100, 10)
     f = janus.function(tree_sum, measure=True, regions=False)
     tree, w = full_tree(3), janus.ones(4)
-    for _ in range(40):
+    for _ in range(100):
         f(tree, w)
     before, interval = f.stats(), sys.getswitchinterval()
     threads = [threading.Thread(target=lambda: [f(tree, w) for _ in range(60)]) for _ in range(4)]
@@ -256,7 +256,7 @@ def test_graphs_that_are_seldom_met_keep_no_function_from_resting(clock, seldom)
     g, x = janus.function(f, measure=True, regions=False), janus.ones(3)
     for k in range(seldom):
         g(x, "seldom" + "!" * k)
-    for _ in range(40 + 64):
+    for _ in range(100 + 64):
         g(x, "usual")
     assert g.stats()["resting"], janus.explain(g)
 
@@ -405,6 +405,19 @@ def test_of_calls_that_a_slow_graph_would_take_few_are_asked(clock, pays, slow):
         for k in range(60):
             call(x, False), call(x, True)
     assert max(noticed) > 1 and max(noticed) < 40, noticed
+
+
+@pytest.mark.parametrize("depths", [(4,), (3, 1), (2, 1, 3, 4, 0, 3, 4)])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_graphs_first_runs_say_little(clock, depths, tracked):
+    """What is new to them makes them the slowest, above all where each has something else to do."""
+    trees, w = [full_tree(d) for d in depths], janus.ones(4).requires_grad_(tracked)
+    f = janus.function(tree_sum, measure=True, regions=False)
+    for k in range(400):
+        clock(100, 400 if k < 24 else 40, 10)
+        f(trees[k % len(trees)], w)
+    s = f.stats()
+    assert not s["resting"] and s["graph"] > 300, janus.explain(f)
 
 
 @pytest.mark.parametrize("seed", range(6))
