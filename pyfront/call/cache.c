@@ -206,6 +206,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     if (JN_UNLIKELY(e->to_keep) && rc > 0)
         jpy_stored_keep(f, e, slots);
 end:
+    rc = rc == JPY_ANOTHER_WAY ? 0 : rc;
     if (r)
         jn_run_free(r);
     jpy_host_free(&host);

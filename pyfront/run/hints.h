@@ -26,6 +26,9 @@ void jpy_hints_pin(jpy_function *f);
 /* The id of the asserts that leaves get gradients.  What failed: from the next conversion on a
  * `.grad` may be None, as the run finds. */
 enum { JPY_ASSUMED_GRADIENT = -2 };
+/* The id of the asserts that an `if` of which numbers of the call decide goes that way: what fails
+ * is as a guard that does not hold (convert/heap/only.c). */
+enum { JPY_ASSUMED_WAY = -3 };
 void jpy_hints_gradient(jpy_function *f);
 
 /* What is assumed where samples of objects have one type, and where none leads to a path.  If it

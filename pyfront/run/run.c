@@ -215,6 +215,10 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
 int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results) {
     const janus_error *err = janus_last_error();
     bool signal = err->code == JANUS_CANCELLED, seldom = false;
+    if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_WAY) {
+        jpy_entry_drop_results(results, e->n_results + e->n_frames);
+        return JPY_ANOTHER_WAY;
+    }
     int64_t now = jn_prof_begin();
     if (JN_UNLIKELY(now))
         jpy_prof_add(f, JN_PROF_FALLBACK, now);

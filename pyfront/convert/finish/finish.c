@@ -417,6 +417,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
         jcv_cut_untracked(c);
     jcv_join_alike(c);
     jcv_cut_unrecorded(c);
+    jcv_ways_first(c);
     janus_status st = jn_module_new(&e->module);
     if (st == JANUS_OK)
         e->module->running_sums = c->f->exact;

@@ -248,7 +248,7 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
             jcv_throw_now(c, THROW_DEAD);
     for (int k = 0; k < 2; k++)
         if (arms[k].itself && arms[k].why)
-            jcv_only_learn(c, n_if, k, arms[k].why);
+            jcv_only_learn(c, n_if, cond, k, arms[k].why);
     if (arms[0].thrown && arms[1].thrown)
         jcv_throw_now(c, arms[0].thrown == THROW_REFUSE ? THROW_REFUSE : arms[1].thrown);
     if (!arms[0].thrown && !arms[1].thrown && arms[0].out == arms[1].out)

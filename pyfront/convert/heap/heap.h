@@ -267,13 +267,17 @@ void jcv_fill_slots(jcv *c, const uint32_t *which, jcv_av *const *shapes, size_t
 
 /* What is known of n, where it is no branch; NULL: it is one. */
 const jcv_only *jcv_only_of(const jcv *c, const jpy_tree *n);
-/* An arm of n was refused; where it would not be outside of a SubGraph, and is no less usual than
- * the other one, the conversion starts again. */
-void jcv_only_learn(jcv *c, const jpy_tree *n, int arm, const char *reason);
-/* The arm of a branch on cond is the one that is taken. */
-void jcv_only_assume(jcv *c, const jcv_only *o, jcv_val *cond);
+/* An arm of n, a branch on cond, was refused; where it would not be outside of a SubGraph, and is
+ * no less usual than the other one, the conversion starts again. */
+void jcv_only_learn(jcv *c, const jpy_tree *n, jcv_val *cond, int arm, const char *reason);
+/* An arm of a branch on cond is the one that is taken; which one. */
+int jcv_only_assume(jcv *c, const jcv_only *o, jcv_val *cond);
+/* Asserts about numbers of the call come first: no work is done before them. */
+void jcv_ways_first(jcv *c);
 /* An attempt was refused; whether one without such assumptions, or with others, is to follow. */
 bool jcv_only_other(jcv *c);
+/* The number that an input is in this call; false: it is none. */
+bool jcv_input_number(jcv *c, const jcv_val *v, janus_scalar *out);
 
 /* arms.c: branches */
 

@@ -111,6 +111,11 @@ static PyObject *input_object(jcv *c, const jcv_val *v) {
     return NULL;
 }
 
+bool jcv_input_number(jcv *c, const jcv_val *v, janus_scalar *out) {
+    PyObject *o = input_object(c, v);
+    return o && scalar_of(o, (uint8_t)v->type->kind, out);
+}
+
 /* The number `v` is when `root` is `sample`. */
 static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janus_scalar *out,
                        int depth) {

@@ -165,10 +165,8 @@ jcv_out jcv_exec_if(jcv *c, jpy_tree *n) {
     if (t >= 0)
         return jcv_exec(c, t ? &n->x : &n->y);
     const jcv_only *only = jcv_only_of(c, n);
-    if (only) {
-        jcv_only_assume(c, only, v);
-        return run_arm(c, n, only->arm);
-    }
+    if (only)
+        return run_arm(c, n, jcv_only_assume(c, only, v));
     if (jcv_list_leaves(&n->x) || jcv_list_leaves(&n->y) || jcv_forks_rest(c, n))
         return branch_with_rest_at(c, n, v, run_arm, n);
     return jcv_branch_at(c, n, v, run_arm, n);

@@ -394,7 +394,7 @@ static janus_status note_saved(jcv *c, const jcv_node *by, const jn_eager_arg *i
             continue;
         if (root->src && root->written && c->ctx != c->main)
             return jn_error(JANUS_UNSUPPORTED,
-                            "a tensor of the caller was written, and a gradient needs it");
+                            "a tensor that was written, and that a gradient needs," JCV_INSIDE);
         jcv_save_for(c, root, by);
     }
     if (target && keeps_result(op, 0))
