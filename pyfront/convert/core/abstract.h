@@ -61,7 +61,7 @@ typedef struct jcv_watch jcv_watch;
 typedef struct jcv_rows jcv_rows;
 struct jcv_av {
     jcv_kind kind;
-    PyObject *py;
+    PyObject *py; /* of a tuple: the one that stands in the text, NULL: it is made */
     jpy_src *src;
     jcv_val *val;
     PyObject *samples; /* list */

@@ -305,6 +305,11 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
         r->slot = jcv_add_result(c, a->val);
         return r;
     case AV_TUPLE:
+        if (a->py) { /* of the text: that one */
+            r->kind = JPY_MAKE_CONST;
+            r->obj = jpy_guards_own(&f->e->guards, a->py);
+            return r;
+        }
         r->kind = JPY_MAKE_TUPLE;
         r->obj = jpy_guards_own(&f->e->guards, a->named);
         r->id = a->n ? id_of(c, f, a) : 0;

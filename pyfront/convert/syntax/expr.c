@@ -313,6 +313,20 @@ static jcv_av *fstring(jcv *c, jpy_tree *n) {
     return text ? text : jcv_take(c, PyUnicode_New(0, 0));
 }
 
+/* What stands in the text: of a tuple its items are known as of others, and which one it is. */
+static jcv_av *literal(jcv *c, PyObject *o) {
+    jcv_av *a = jcv_py(c, o, NULL);
+    if (!PyTuple_CheckExact(o) || !PyTuple_GET_SIZE(o))
+        return a;
+    jcv_av *t = jcv_tuple(c, NULL, 0);
+    t->n = (unsigned)PyTuple_GET_SIZE(o);
+    t->items = jcv_alloc(c, t->n * sizeof *t->items);
+    for (unsigned i = 0; i < t->n; i++)
+        t->items[i] = literal(c, PyTuple_GET_ITEM(o, i));
+    t->py = a->py;
+    return t;
+}
+
 static jcv_av *dict_display(jcv *c, jpy_tree *n) {
     jcv_av *d = jcv_dict(c);
     for (unsigned i = 0; i < n->x.n; i++) {
@@ -383,7 +397,7 @@ static jcv_av *eval_any(jcv *c, jpy_tree *n) {
     unsigned m;
     switch ((jpy_tree_kind)n->kind) {
     case JPY_CONST:
-        return jcv_py(c, n->obj, NULL);
+        return literal(c, n->obj);
     case JPY_NAME:
         return jcv_load(c, n->obj);
     case JPY_BINOP:
