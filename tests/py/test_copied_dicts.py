@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpreters whose scopes are copies of the scope around: dicts that a recursion copies, whichever keys they have."""
+import itertools
 import random
 
 import pytest
@@ -30,13 +31,13 @@ class N:
         self.op, self.of, self.name = op, of, name
 def ev(n, env, w):
     if n.op == 'var':
-        return (env[n.name] * w).tanh()
+        return {var}
     if n.op == 'let':
         v = ev(n.of[0], env, w)
         {copy}
         return ev(n.of[1], inner, w) + len(inner) * 0.125
     a, b = ev(n.of[0], env, w), ev(n.of[1], env, w)
-    return a + b if n.op == 'add' else a * b
+    return a + b if n.op == 'add' else a * b * w
 def f(n, env, w):
     {call}
 """
@@ -45,6 +46,7 @@ CALLS = {
     "gradient": "y = ev(n, env, w).sum()\n    y.backward()\n    return y",
     "all": "y = ev(n, env, w).sum()\n    y.backward()\n    return y, list(env)",
 }
+VARS = {"computed": "(env[n.name] * w).tanh()", "as it is": "env[n.name]"}  # what requires grad on all paths, and on some
 NAMES = {"texts": ["x", "y", "a", "b", "c"], "numbers": [3, 5, 10**6, -2, 0]}
 
 
@@ -60,13 +62,16 @@ def tree(draw, depth, names, all_names, make):
 
 def outcome(f, make, seed, names, leaves):
     draw = random.Random(seed)
-    t = make("add", tree(draw, 3, names[:2], names, make), make("let", tree(draw, 2, names[:2], names, make), make("var", name=names[2]), name=names[2]))
+    t = make("mul", tree(draw, 3, names[:2], names, make), make("let", tree(draw, 2, names[:2], names, make), make("var", name=names[2]), name=names[2]))
     env = {name: (janus.ones(3) * (k + 1) / 4).requires_grad_(leaves and k == 0) for k, name in enumerate(names[:2])}
     first = env[names[0]]
     w = janus.linspace(0.1, 0.9, 3).requires_grad_(True)
-    out = f(t, env, w)
+    try:
+        out = f(t, env, w)
+    except RuntimeError as e:
+        out = str(e)
     grads = [None if x.grad is None else x.grad.tolist() for x in (w, first)]
-    return [x.tolist() if isinstance(x, janus.Tensor) else x for x in (out if isinstance(out, tuple) else (out,))], grads, list(env), [v.tolist() for v in env.values()]
+    return [(x.tolist(), x.requires_grad) if isinstance(x, janus.Tensor) else x for x in (out if isinstance(out, tuple) else (out,))], grads, list(env), [v.tolist() for v in env.values()]
 
 
 def close(a, b):
@@ -81,13 +86,13 @@ def close(a, b):
 @pytest.mark.parametrize("copy", COPIES)
 def test_as_undecorated(copy, options):
     graphs = 0
-    for call, keys, leaves in share([(c, k, leaves) for c in CALLS for k in NAMES for leaves in (False, True)]):
-        names = names_of(PROGRAM.format(copy=COPIES[copy], call=CALLS[call]))
+    for call, var, keys, leaves in share(list(itertools.product(CALLS, VARS, NAMES, (False, True)))):
+        names = names_of(PROGRAM.format(copy=COPIES[copy], call=CALLS[call], var=VARS[var]))
         f = janus.function(names["f"], measure=False, **options)
         for seed in range(12):
             want = outcome(names["f"], names["N"], seed, NAMES[keys], leaves)
             got = outcome(f, names["N"], seed, NAMES[keys], leaves)
-            assert close(want, got), (call, keys, leaves, seed, want, got)
+            assert close(want, got), (call, var, keys, leaves, seed, want, got)
         graphs += f.stats()["graph"]
     assert graphs or options == {"numerics": "exact"} or copy == "written behind" or LIGHT > 2
 

@@ -280,13 +280,15 @@ struct jcv {
     const jcv_av *in_turn;    /* the list of which a loop reads the next row ... */
     bool peeled;              /* ... having read the first one outside of its rounds */
     bool wires;               /* what is stored and requires grad is read again; kept */
+    bool mixed_stores;        /* some of it requires grad on some paths only; kept */
     uint32_t views;           /* views of the caller's tensors are stored: of these dtypes without
                                  history; kept */
     jcv_peel *by_pairs;       /* functions: recursions that get other dicts in other calls; kept */
     JN_VEC(uint32_t) given;   /* slots of dicts that stand for what was given to a recursion */
     PyObject *met;            /* list of leaves that the graph reads (met.c); kept */
     JN_VEC(jcv_rec *) stored; /* tensors that the graph stores */
-    JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad */
+    JN_VEC(jcv_val *) stored_tracked; /* values of those that require grad, ... */
+    JN_VEC(jcv_val *) stored_outside; /* ... and of these what is put into objects that remain */
     bool put_written;                 /* some of the caller's among these were written since */
     struct jcv_text *texts;           /* that are not assumed (heap/text.c) */
 };

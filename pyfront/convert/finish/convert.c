@@ -75,6 +75,7 @@ static void drop_attempt(jcv *c) {
     jn_vec_free(&c->gaps);
     jn_vec_free(&c->stored);
     jn_vec_free(&c->stored_tracked);
+    jn_vec_free(&c->stored_outside);
     jn_vec_free(&c->places);
     jn_vec_free(&c->fresh);
     jn_vec_free(&c->frozen);
@@ -174,7 +175,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
     jcv_only *onlys = NULL;
     jcv_equal *equals = NULL;
     bool share_views = false, one_tensor = false, counts = false, cells = false, wires = false,
-         rows = false;
+         rows = false, mixed_stores = false;
     uint32_t views = 0;
     jcv_peel *by_pairs = NULL;
     PyObject *met = NULL;
@@ -207,6 +208,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         c->counts = counts;
         c->cells = cells;
         c->wires = wires;
+        c->mixed_stores = mixed_stores;
         c->views = views;
         c->met = met;
         c->by_pairs = by_pairs;
@@ -237,6 +239,7 @@ static jpy_entry *convert_once(jpy_function *f, const jpy_call *call, int image,
         counts = c->counts;
         cells = c->cells;
         wires = c->wires;
+        mixed_stores = c->mixed_stores;
         views = c->views;
         met = c->met;
         by_pairs = c->by_pairs;

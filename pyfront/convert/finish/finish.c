@@ -293,6 +293,24 @@ static PyObject *types_of_met(jcv *c) {
     return types;
 }
 
+/* Whether what is stored requires grad must be known where it remains; what is read back from a
+ * container that the run makes may be the one or the other. */
+static void finish_stored(jcv *c, jpy_entry *e, jcv_val *v) {
+    if (jcv_tracked_certain(c, v))
+        return;
+    bool outside = jcv_may_remain(c);
+    for (size_t i = 0; i < c->stored_outside.n && !outside; i++)
+        outside = c->stored_outside.data[i] == v;
+    if (outside)
+        jcv_refuse(c, "a tensor is stored that requires grad on some paths only");
+    if (!c->mixed_stores) {
+        c->mixed_stores = true;
+        snprintf(c->reason, sizeof c->reason, "a tensor stored requires grad on some paths only");
+        jcv_throw_now(c, THROW_RESTART);
+    }
+    e->local = true; /* the run is discarded where one remains */
+}
+
 /* What the graph writes must be apart from what it does not know to be written. */
 static void finish_live(jcv *c, jpy_entry *e) {
     jpy_guards *g = c->guards;
@@ -309,8 +327,7 @@ static void finish_live(jcv *c, jpy_entry *e) {
         if (jcv_history_rewritten(c, c->stored_tracked.data[i]))
             jcv_refuse(c, "what a gradient needs is written under another name");
     for (size_t i = 0; i < c->stored_tracked.n; i++)
-        if (!jcv_tracked_certain(c, c->stored_tracked.data[i]))
-            jcv_refuse(c, "a tensor is stored that requires grad on some paths only");
+        finish_stored(c, e, c->stored_tracked.data[i]);
     for (size_t i = 0; i < g->srcs.n && c->live_containers; i++) {
         const jpy_src *s = g->srcs.data[i];
         const jpy_src *of = s->kind == JPY_SRC_ITEM || s->kind == JPY_SRC_KEY ? s->parent

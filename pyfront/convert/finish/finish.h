@@ -43,6 +43,8 @@ janus_status jcv_add_gradient(jpy_entry *e, bool exact);
 
 /* After all results are known: e->remains, or e->local where they must not. */
 void jcv_find_remains(jcv *c, jpy_entry *e);
+/* Whether what requires grad and is stored may be there when the run is over. */
+bool jcv_may_remain(const jcv *c);
 
 /* identity.c: whether anybody sees which object an item of a stacked list is */
 

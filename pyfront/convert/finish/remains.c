@@ -167,11 +167,16 @@ static bool container_leaves(const jcv *c) {
     return false;
 }
 
-void jcv_find_remains(jcv *c, jpy_entry *e) {
-    bool outside = container_leaves(c), used = false;
+bool jcv_may_remain(const jcv *c) {
+    bool outside = container_leaves(c);
     for (const jcv_live *l = c->lives; l; l = l->next)
         outside = outside || (l->tracked && !l->site);
-    if (!e->local || !outside)
+    return outside;
+}
+
+void jcv_find_remains(jcv *c, jpy_entry *e) {
+    bool used = false;
+    if (!e->local || !jcv_may_remain(c))
         return;
     for (size_t i = 0; i < c->stored_tracked.n; i++) {
         jcv_val *v = c->stored_tracked.data[i];

@@ -54,9 +54,9 @@ static PyObject *samples_of(jcv *c, jcv_av *v, bool mixed) {
         const jn_type *t = jcv_tensor_val(c, v->py)->type;
         mixed = mixed && jn_dtype_is_float(t->dtype);
         o = sample_tensor(c, t,
-                          jcv_leaf_tracked(c, v) ? &stored_class
-                          : mixed                ? &mixed_class
-                                                 : NULL);
+                          jcv_leaf_tracked(c, v) && !(mixed && c->mixed_stores) ? &stored_class
+                          : mixed                                               ? &mixed_class
+                                                                                : NULL);
     } else if (v->kind == AV_SCALAR) {
         int kind = v->val->type->kind;
         o = jcv_own(c, kind == JANUS_KIND_INT     ? PyLong_FromLong(0)

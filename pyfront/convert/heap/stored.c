@@ -108,6 +108,12 @@ static jcv_val *stored_view(jcv *c, jcv_av *v, bool inside, bool mixed) {
     return tracked ? jcv_stored_with_history(c, x) : x;
 }
 
+static jcv_val *stored_history(jcv *c, jcv_val *x, bool inside) {
+    if (!inside && !jn_vec_push(&c->stored_outside, x))
+        jcv_refuse(c, "out of memory");
+    return jcv_stored_with_history(c, x);
+}
+
 static jcv_val *stored_tensor(jcv *c, jcv_av *v, int how) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
     bool inside = how != PLAIN;
@@ -125,7 +131,7 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v, int how) {
         return jcv_object_input(c, v->src);
     if (v->src) { /* the value knows the object */
         r->root->put = true;
-        return jcv_stored_with_history(c, jcv_tensor_val(c, v->py));
+        return stored_history(c, jcv_tensor_val(c, v->py), inside);
     }
     if (((jpy_tensor *)v->py)->requires_grad)
         jcv_refuse(c, "a new leaf that requires grad is stored");
@@ -138,7 +144,7 @@ static jcv_val *stored_tensor(jcv *c, jcv_av *v, int how) {
     r->root->stored = true;
     if (!jn_vec_push(&c->stored, r))
         jcv_refuse(c, "out of memory");
-    return tracked ? jcv_stored_with_history(c, x) : mixed ? without_history(c, x) : x;
+    return tracked ? stored_history(c, x, inside) : mixed ? without_history(c, x) : x;
 }
 
 static jcv_val *stored(jcv *c, jcv_av *v, int how) {
