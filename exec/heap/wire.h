@@ -13,7 +13,8 @@ jn_tval *jn_wire_object(const jn_run *r, const void *o);
 /* A number for a tensor that host object `o` is and that takes gradients. */
 janus_status jn_wire_found(jn_run *r, janus_object o, const jn_tval *v);
 const jn_wired *jn_wires_found(const jn_run *r, size_t *out_n);
-/* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none. */
+/* The number of one that was read; JANUS_ASSUMPTION_FAILED: it has none, unless `what` has
+ * JN_WIRE_NONE and it is a host object's: 0. */
 janus_status jn_wire_of(const jn_run *r, const jn_tval *v, int64_t what, int64_t *out_k);
 /* What waits at a number. */
 bool jn_wire_has(const jn_run *r, int64_t k);

@@ -16,6 +16,12 @@ static inline PyObject *jpy_key_value(PyObject *dict, PyObject *key) {
     return jpy_key_look(dict, key, &v) ? v : NULL;
 }
 
+/* Whether instances are found as keys by what they are: each equals itself alone. */
+static inline bool jpy_by_identity(const PyTypeObject *t) {
+    return t->tp_hash == PyBaseObject_Type.tp_hash &&
+           t->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
 /* Whether it is a dict, or of a class derived from dict whose C code keeps nothing beside the pairs
  * and finds and writes them as dict does; or an OrderedDict, which keeps their order apart. */
 bool jpy_type_has_pairs(PyTypeObject *t);

@@ -114,9 +114,7 @@ static janus_status as_key(jpy_host *h, PyObject *k, janus_host_value *out) {
     if (PyLong_CheckExact(k)) {
         *out = (janus_host_value){.kind = JANUS_KIND_INT};
         out->s.i = PyLong_AsLongLongAndOverflow(k, &overflow);
-    } else if (!PyUnicode_CheckExact(k) &&
-               (Py_TYPE(k)->tp_hash != PyBaseObject_Type.tp_hash ||
-                Py_TYPE(k)->tp_richcompare != PyBaseObject_Type.tp_richcompare)) {
+    } else if (!PyUnicode_CheckExact(k) && !jpy_by_identity(Py_TYPE(k))) {
         overflow = 1;
     } else {
         return found(h, Py_NewRef(k), out, "key");

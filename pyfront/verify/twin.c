@@ -275,9 +275,7 @@ static void touch_attrs(jpy_shadow *s, jpy_twin *t) {
 
 /* Whether it is put into a dict without code of the program's. */
 static bool is_quiet_key(const PyObject *key) {
-    return (is_atom(key) && !PyTuple_Check(key)) ||
-           (Py_TYPE(key)->tp_hash == PyBaseObject_Type.tp_hash &&
-            Py_TYPE(key)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+    return (is_atom(key) && !PyTuple_Check(key)) || jpy_by_identity(Py_TYPE(key));
 }
 
 /* In the order of its own items, which is what is compared: PyDict_Copy goes by __iter__ and keys()

@@ -371,8 +371,7 @@ static bool is_key(jcv *c, const jcv_av *a) {
     if (a->kind != AV_HOST && !(a->kind == AV_PY && a->src))
         return false;
     PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, (jcv_av *)a) : Py_TYPE(a->py);
-    return t == &PyUnicode_Type || (t->tp_hash == PyBaseObject_Type.tp_hash &&
-                                    t->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+    return t == &PyUnicode_Type || jpy_by_identity(t);
 }
 
 /* in: only read. */
@@ -395,8 +394,7 @@ static jcv_val *live_key(jcv *c, jcv_av *of, jcv_av *key, bool reads) {
     }
     if (key->kind == AV_HOST || (key->kind == AV_PY && key->src)) {
         PyTypeObject *t = key->kind == AV_HOST ? jcv_host_type(c, key) : Py_TYPE(key->py);
-        if (t->tp_hash == PyBaseObject_Type.tp_hash &&
-            t->tp_richcompare == PyBaseObject_Type.tp_richcompare)
+        if (jpy_by_identity(t))
             return jcv_to_host(c, key)->val;
         if (t == &PyUnicode_Type)
             return key->val;
