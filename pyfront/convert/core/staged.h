@@ -15,6 +15,21 @@
 typedef struct jcv_ctx jcv_ctx;
 typedef struct jcv_node jcv_node;
 
+/* What may be so of a value on some paths only (tensors/trait.h). */
+enum { JCV_TRACKED, JCV_N_TRAITS };
+/* Whether a value has such a trait: what is known for certain, and a bool of the graph. */
+typedef struct jcv_has {
+    uint8_t certain;
+    struct jcv_val *flag;
+} jcv_has;
+/* Of a FUNC: which of its first results and parameters have a trait in all calls; which of its
+ * results says so of another one, 0: none. */
+typedef struct jcv_sure {
+    bool *results, *params;
+    size_t n_results, n_params;
+    unsigned *flag_at;
+} jcv_sure;
+
 typedef struct jcv_val {
     jcv_ctx *ctx;
     jcv_node *node; /* NULL: a parameter of ctx */
@@ -28,9 +43,8 @@ typedef struct jcv_val {
     bool across; /* a cut one that is stored or goes from SubGraph to SubGraph: there ... */
     struct jcv_val *bare; /* ... it is this, which carries no gradient (finish/cut.c) */
     bool asked;           /* what it is a view of: place.c */
-    uint8_t tracked;      /* whether it requires grad on every path: tracked.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
-    struct jcv_val *flag; /* a bool: whether it requires grad, where the graph finds (tracked.c) */
+    jcv_has has[JCV_N_TRAITS]; /* tensors/trait.c */
     uint32_t reach;       /* mark of the last search that came to it (backward.c) */
     bool leads;           /* of walks: gradients flow from it to what is asked for (way.c) */
     uint8_t histories;    /* of a loop's parameter: what its history may be (reach.c) */
@@ -130,11 +144,7 @@ struct jcv_ctx {
     bool checkpoint;
     bool apart;    /* made by apart.c: what is differentiated inside is all inside */
     bool together; /* stands for several that were alike: its calls are to run together */
-    /* Of a FUNC (tracked.c): what requires grad in all calls, of the first results and parameters;
-     * which of its results says so of another one, 0: none. */
-    bool *sure, *sure_params;
-    size_t n_sure, n_sure_params;
-    unsigned *flag_at;
+    jcv_sure sure[JCV_N_TRAITS]; /* tensors/trait.c */
 };
 
 #endif
