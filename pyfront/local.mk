@@ -177,7 +177,6 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
 	pyfront/convert/tensors/trait.c \
-	pyfront/convert/tensors/trait.h \
 	pyfront/convert/tensors/way.c \
 	pyfront/convert/tree/block.c \
 	pyfront/convert/tree/constants.c \

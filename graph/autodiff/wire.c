@@ -251,8 +251,15 @@ janus_status jn_wire_marks(jn_sweep *s, uint32_t node) {
         uint32_t i = jn_number(&s->num, n->in[0]);
         JN_TRY(jn_sweep_join(s, n->in[0]));
         JN_TRY(jn_arm_close(s));
-        if (!jn_value_is_none(s->ct[i]) && s->active[i])
-            JN_TRY(mark(s, (jn_value){k, 0}, s->flag[i], put_marks(s->d, n)));
+        if (jn_value_is_none(s->ct[i]) || !s->active[i])
+            continue;
+        JN_TRY(mark(s, (jn_value){k, 0}, s->flag[i], put_marks(s->d, n)));
+        if (n->n_in > 1 && !jn_value_is_none(n->in[1])) {
+            jn_value used;
+            JN_TRY(jn_sweep_fetch(s, n->in[1], &used));
+            JN_TRY(jn_presence_and(s, s->flag[i], used, &used));
+            JN_TRY(mark(s, (jn_value){k, 0}, used, JN_WIRE_USED));
+        }
     }
     const jn_node *n = s->f->nodes.data[node];
     uint64_t all = 0;

@@ -162,7 +162,7 @@ static jcv_av *invoke(jcv *c, jcv_instance *in, jcv_av **args, unsigned n) {
                 jcv_refuse(c, "an argument of a recursion changes its type, dims or strides");
             m++;
         }
-    unsigned flags = in->open ? 0 : (unsigned)in->ctx->results.n - n_out; /* tracked.c */
+    unsigned flags = in->open ? 0 : (unsigned)in->ctx->results.n - n_out; /* trait.c */
     while (!in->open && m < in->ctx->params.n)
         v[m++] = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
     const jn_type **types = jcv_alloc(c, (n_out + flags + 1) * sizeof *types);

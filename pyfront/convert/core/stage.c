@@ -405,8 +405,8 @@ void jcv_history_of_call(jcv *c, const jcv_node *call, uint32_t walk) {
 jcv_node *jcv_call_node(jcv *c, const char *op, jcv_ctx *a, jcv_ctx *b, jcv_val *const *in,
                         unsigned n_in, const jn_type *const *types, unsigned n_out) {
     jcv_node *n = append(c, JCV_OP, jn_op_find(op, strlen(op)), in, n_in, n_out);
-    jcv_val *out =
-        jcv_alloc(c, (3 * n_out + 1) * sizeof *out); /* with room for tracked.c and own.c */
+    unsigned room = (2 + JCV_N_TRAITS) * n_out + 1; /* for trait.c and own.c, too */
+    jcv_val *out = jcv_alloc(c, room * sizeof *out);
     memcpy(out, n->out, n_out * sizeof *out);
     n->out = out;
     n->subs[0] = a;

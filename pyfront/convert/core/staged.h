@@ -15,8 +15,8 @@
 typedef struct jcv_ctx jcv_ctx;
 typedef struct jcv_node jcv_node;
 
-/* What may be so of a value on some paths only (tensors/trait.h). */
-enum { JCV_TRACKED, JCV_N_TRAITS };
+/* What may be so of a value on some paths only (tensors/trait.c). */
+enum { JCV_TRACKED, JCV_RECORDED, JCV_USED, JCV_N_TRAITS };
 /* Whether a value has such a trait: what is known for certain, and a bool of the graph. */
 typedef struct jcv_has {
     uint8_t certain;
@@ -45,17 +45,17 @@ typedef struct jcv_val {
     bool asked;           /* what it is a view of: place.c */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     jcv_has has[JCV_N_TRAITS]; /* tensors/trait.c */
-    uint32_t reach;       /* mark of the last search that came to it (backward.c) */
-    bool leads;           /* of walks: gradients flow from it to what is asked for (way.c) */
-    uint8_t histories;    /* of a loop's parameter: what its history may be (reach.c) */
-    bool moot;            /* nobody looks at it: it requires grad as well as not */
-    bool box;             /* a list of one item that a variable is (variables.c) */
-    bool no_rows;         /* the stacked list of no items: whoever takes one finds another list */
-    uint8_t seen;         /* what a search has found of it (finish/identity.c) */
-    bool needed;          /* finish/reads.c */
-    bool sized;           /* a number that follows from dims that vary (dims.c) ... */
-    janus_scalar image;   /* ... and what it is in this image */
-    jn_value emitted;     /* in ctx */
+    uint32_t reach;            /* mark of the last search that came to it (backward.c) */
+    bool leads;                /* of walks: gradients flow from it to what is asked for (way.c) */
+    uint8_t histories;         /* of a loop's parameter: what its history may be (reach.c) */
+    bool moot;                 /* nobody looks at it: it requires grad as well as not */
+    bool box;                  /* a list of one item that a variable is (variables.c) */
+    bool no_rows;       /* the stacked list of no items: whoever takes one finds another list */
+    uint8_t seen;       /* what a search has found of it (finish/identity.c) */
+    bool needed;        /* finish/reads.c */
+    bool sized;         /* a number that follows from dims that vary (dims.c) ... */
+    janus_scalar image; /* ... and what it is in this image */
+    jn_value emitted;   /* in ctx */
 } jcv_val;
 
 /* JCV_BACKWARD: operands are the roots, their cotangents (NULL: ones), then what it is a gradient
@@ -75,7 +75,7 @@ struct jcv_node {
         *loop; /* the statement that a loop is, a jpy_tree, whose first round may be peeled */
     janus_scalar scalar;
     janus_kind scalar_kind;
-    bool settled; /* of a loop: tracked.c */
+    bool settled[JCV_N_TRAITS]; /* of a loop: trait.c */
     bool optional;
     bool view;         /* its result is a view of its first operand */
     bool widens;       /* ... or is it, with dims of which less is known */

@@ -15,6 +15,7 @@
 #include "graph/autodiff/autodiff.h"
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
+#include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/tape/tape.h"
@@ -22,12 +23,6 @@
 enum {
     MAX_DEPTH = 16
 }; /* of arms, calls and views around an op: a recursion that gives on its own result */
-
-typedef struct looking {
-    jcv *c;
-    uint32_t not_used; /* mark of values whose ops keep nothing for certain */
-    bool stored;       /* whether whatever is stored and requires grad is used */
-} looking;
 
 static bool computes(const jcv_node *n) {
     return n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE && n->op->grad && !n->subs[0];
@@ -49,80 +44,23 @@ static bool op_keeps(const jcv_node *n) {
     return any;
 }
 
-static bool is_used(const looking *l, const jcv_val *v) { return v && v->reach != l->not_used; }
-
-/* Result `k` of a body, of a value that it gives its caller. */
-static bool result_used(const looking *l, const jcv_ctx *x, unsigned k) {
-    return x && k < x->results.n && is_used(l, x->results.data[k]);
-}
-
-/* Whether a backward() from v frees something in any case, as far as is known of its operands. */
-static bool frees(const looking *l, const jcv_val *v) {
+/* Of what a gradient gives that is differentiated again nobody knows.  What is read has been
+ * stored, and says so itself. */
+static bool keeps_something(const jcv *c, const jcv_val *v) {
     const jcv_node *n = v->node;
-    if (!n || n->kind != JCV_OP)
-        return false;
-    if (computes(n)) {
-        bool any = op_keeps(n);
-        for (unsigned i = 0; i < n->n_in && !any; i++)
-            any = n->in[i] && n->in[i]->depends && is_used(l, n->in[i]);
-        return any;
-    }
-    switch (n->op->role) {
-    case JN_ROLE_INVOKE:
-        return result_used(l, n->subs[0], v->index);
-    case JN_ROLE_IF:
-        return result_used(l, n->subs[0], v->index) && result_used(l, n->subs[1], v->index);
-    case JN_ROLE_WHILE:
-    case JN_ROLE_FOREACH: {
-        bool foreach = n->op->role == JN_ROLE_FOREACH;
-        unsigned k = v->index + foreach;
-        return result_used(l, n->subs[!foreach], v->index) && k < n->n_in && is_used(l, n->in[k]);
-    }
-    default: /* a read gives one of those that are stored */
-        return n->op == JN_OP(wire_read) && l->stored && !n->mixed;
-    }
+    (void)c;
+    return n && (n->kind == JCV_BACKWARD || (computes(n) && op_keeps(n)));
 }
+
+/* Whether a backward() from it uses something up: an op that is not recorded keeps nothing. */
+static const jcv_trait uses_up = {JCV_USED, keeps_something, &jcv_requires_grad, false, true};
 
 /* Whether a node stores what may require grad. */
 static bool stores(const jcv_node *n) { return n->op == JN_OP(wire_put) && !jcv_is_put_without(n); }
 
-static bool all_stored_used(const looking *l) {
-    const jcv *c = l->c;
-    for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
-            const jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (stores(n) && !is_used(l, n->in[0]))
-                return false;
-        }
-    return true;
-}
-
-/* The largest set: a recursion frees what the paths that end it do. */
-static void find_used(looking *l) {
-    jcv *c = l->c;
-    l->not_used = ++c->last_reach;
-    for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; k < c->ctxs.data[i]->params.n; k++)
-            c->ctxs.data[i]->params.data[k]->reach = l->not_used;
-    for (bool changed = true; changed;) {
-        changed = false;
-        l->stored = all_stored_used(l);
-        for (size_t i = 0; i < c->ctxs.n; i++)
-            for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
-                jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-                for (unsigned j = 0; j < n->n_out; j++) {
-                    if (!is_used(l, &n->out[j]) || frees(l, &n->out[j]))
-                        continue;
-                    n->out[j].reach = l->not_used;
-                    changed = true;
-                }
-            }
-    }
-}
-
 /* Whether the op that v is a result of keeps it; of what comes out of an arm or a call, whether one
  * of them may. */
-static bool kept(const looking *l, const jcv_val *v, int depth) {
+static bool kept(const jcv_val *v, int depth) {
     const jcv_node *n = v->node;
     bool tracked[JPY_SAVES_READ], any = depth > MAX_DEPTH;
     if (!n || n->kind != JCV_OP)
@@ -130,30 +68,39 @@ static bool kept(const looking *l, const jcv_val *v, int depth) {
     for (int k = 0; k < 2 && !any; k++) {
         const jcv_ctx *x = n->subs[k];
         any = x && v->index < x->results.n && x->results.data[v->index] &&
-              kept(l, x->results.data[v->index], depth + 1);
+              kept(x->results.data[v->index], depth + 1);
     }
     if (any || !computes(n))
         return any;
     if (n->view)
-        return kept(l, n->in[0], depth + 1);
+        return kept(n->in[0], depth + 1);
     tracked_of(n, tracked);
     return jpy_op_saves_result(n->op, v->index, tracked);
 }
 
+static void mark_put(jcv *c, jcv_node *n) {
+    bool always;
+    janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
+    jcv_val **in = jcv_alloc(c, 2 * sizeof *in);
+    in[0] = n->in[0];
+    in[1] = jcv_trait_flag(c, &uses_up, n->in[0], &always);
+    n->in = in;
+    n->n_in = in[1] ? 2 : 1;
+    a->struct_size = sizeof *a;
+    a->what =
+        JN_WIRE_REACHED | (always ? JN_WIRE_USED : 0) | (kept(n->in[0], 0) ? JN_WIRE_KEPT : 0);
+    n->attrs = a;
+}
+
 static void mark_puts(jcv *c) {
-    looking l = {.c = c};
-    find_used(&l);
+    JCV_LIST(jcv_node *) puts = {0}; /* flags are put among the nodes */
     for (size_t i = 0; i < c->ctxs.n; i++)
-        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
-            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
-            if (!stores(n))
-                continue;
-            janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
-            a->struct_size = sizeof *a;
-            a->what = JN_WIRE_REACHED | (is_used(&l, n->in[0]) ? JN_WIRE_USED : 0) |
-                      (kept(&l, n->in[0], 0) ? JN_WIRE_KEPT : 0);
-            n->attrs = a;
-        }
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++)
+            if (stores(c->ctxs.data[i]->nodes.data[k]))
+                jcv_add(c, &puts, c->ctxs.data[i]->nodes.data[k]);
+    jcv_trait_survey(c, &uses_up);
+    for (size_t i = 0; i < puts.n; i++)
+        mark_put(c, puts.data[i]);
 }
 
 /* Whether something that the function makes and that holds such tensors may leave it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a value requires grad, on whichever path the graph takes (trait.h).
+ * Whether a value requires grad, on whichever path the graph takes (trait.c).
  *
  * A result either requires grad or it does not; a graph has it one way, so it must be certain, or
  * be asserted.
@@ -8,7 +8,6 @@
 #include "pyfront/convert/tensors/tensors.h"
 
 #include "ops/op_ids.h"
-#include "pyfront/convert/tensors/trait.h"
 
 /* For what it is: arguments, what is read of objects, leaves that were written (backward.c).  What
  * a gradient gives has none. */
@@ -28,7 +27,9 @@ static bool by_itself(const jcv *c, const jcv_val *v) {
            n->op->role != JN_ROLE_RNG;
 }
 
-static const jcv_trait requires_grad = {JCV_TRACKED, by_itself, false, true, false};
+/* As an assumption what a branch of the function alone decides is not tried. */
+static const jcv_trait requires_grad = {JCV_TRACKED, by_itself, NULL, true, false};
+const jcv_trait jcv_requires_grad = {JCV_RECORDED, by_itself, NULL, true, true};
 
 bool jcv_tracked_certain(jcv *c, jcv_val *v) {
     jcv_trait_survey(c, &requires_grad);

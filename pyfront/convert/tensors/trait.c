@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a value has a trait, on whichever path the graph takes: trait.h.
+ * Whether a value has a trait, on whichever path the graph takes.
  *
  * What an `if` or a loop leaves depends on what ran: a loop without rounds hands on what it got, an
  * arm may leave a value as it was.  Where that decides, the loops and arms carry a bool beside the
@@ -10,7 +10,7 @@
  * What is certain of a recursion is what all its calls have in common: its parameters have a trait
  * if all arguments do, a call's results if all paths leave them so.
  */
-#include "pyfront/convert/tensors/trait.h"
+#include "pyfront/convert/tensors/tensors.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void forget(const asking *q, jcv_ctx *x) {
         has(q, x->params.data[i])->certain = NOT_ASKED;
     for (size_t i = 0; i < x->nodes.n; i++) {
         jcv_node *n = x->nodes.data[i];
-        n->settled = false;
+        n->settled[q->t->which] = false;
         for (unsigned k = 0; k < n->n_out; k++)
             has(q, &n->out[k])->certain = NOT_ASKED;
         for (int k = 0; k < 2; k++)
@@ -68,7 +68,7 @@ static void settle(const asking *q, jcv_node *n) {
     jcv_ctx *body = body_of(n);
     unsigned first = first_carried(n);
     bool *on = jcv_alloc(q->c, n->n_in + 1);
-    if (n->settled)
+    if (n->settled[q->t->which])
         return;
     for (unsigned i = first; i < n->n_in; i++)
         on[i] = is_float(n->in[i]) && certain(q, n->in[i]);
@@ -81,12 +81,7 @@ static void settle(const asking *q, jcv_node *n) {
             if (on[i + first] && !certain(q, body->results.data[i]))
                 again = true, on[i + first] = false;
     }
-    n->settled = true;
-}
-
-/* Of an op: one without a history has no part in what is said of that. */
-static bool operand_counts(const asking *q, const jcv_val *v) {
-    return is_float(v) && (v->depends || !q->t->of_history);
+    n->settled[q->t->which] = true;
 }
 
 static bool certain_result(const asking *q, jcv_val *v, jcv_node *n) {
@@ -110,9 +105,11 @@ static bool certain_result(const asking *q, jcv_val *v, jcv_node *n) {
         const jcv_sure *f = sure(q, n->subs[0]);
         return v->depends && (v->index >= f->n_results || f->results[v->index]);
     }
-    bool any = q->t->by_itself(q->c, v), computes = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
+    bool any =
+        q->t->by_itself(q->c, v) && (!q->t->where || certain(&(asking){q->c, q->t->where}, v));
+    bool computes = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
     for (unsigned i = 0; computes && v->depends && i < n->n_in && !any; i++)
-        any = operand_counts(q, n->in[i]) && certain(q, n->in[i]);
+        any = is_float(n->in[i]) && certain(q, n->in[i]);
     return any;
 }
 
@@ -127,8 +124,7 @@ static bool certain(const asking *q, jcv_val *v) {
     uint8_t *is = &has(q, v)->certain;
     if (*is == NOT_ASKED) {
         *is = ON_ALL_PATHS;
-        bool r = v->moot || (q->t->of_history && !v->depends) ||
-                 (v->node ? certain_result(q, v, v->node) : certain_param(q, v));
+        bool r = v->moot || (v->node ? certain_result(q, v, v->node) : certain_param(q, v));
         *is = r ? ON_ALL_PATHS : NOT_ON_ALL;
     }
     return *is == ON_ALL_PATHS;
@@ -166,6 +162,8 @@ static bool lower_calls(const asking *q, jcv_ctx *x) {
 
 /* What is common is assumed first, then lowered. */
 void jcv_trait_survey(jcv *c, const jcv_trait *t) {
+    if (t->where)
+        jcv_trait_survey(c, t->where);
     asking ask = {c, t};
     const asking *q = &ask;
     bool any = false;
@@ -397,8 +395,10 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
         return has(q, v)->flag;
     }
     jcv_val *flag = &never;
+    if (q->t->where && q->t->by_itself(q->c, v))
+        flag = flag_of(&(asking){q->c, q->t->where}, v);
     for (unsigned i = 0; jcv_role(n) == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
-        if (n->op->grad && operand_counts(q, n->in[i]))
+        if (n->op->grad && is_float(n->in[i]))
             flag = either(q, flag_of(q, n->in[i]), flag, v);
     return flag;
 }
@@ -406,6 +406,8 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
 static jcv_val *flag_of(const asking *q, jcv_val *v) {
     if (certain(q, v))
         return &always;
+    if (!v->depends)
+        return &never;
     if (!has(q, v)->flag) {
         jcv_val *flag = find_flag(q, v);
         has(q, v)->flag = flag;
