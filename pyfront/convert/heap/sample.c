@@ -111,6 +111,12 @@ static PyObject *input_object(jcv *c, const jcv_val *v) {
     return NULL;
 }
 
+/* What `v` is when `root` is `sample`, or in this call; NULL: not to be told. */
+static PyObject *either_object(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample) {
+    PyObject *o = object_for(c, v, root, sample);
+    return o ? o : input_object(c, v);
+}
+
 bool jcv_input_number(jcv *c, const jcv_val *v, janus_scalar *out) {
     PyObject *o = input_object(c, v);
     return o && scalar_of(o, (uint8_t)v->type->kind, out);
@@ -150,30 +156,29 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
     if (n->op->role != JN_ROLE_HOST || n->n_in < 1)
         return false;
     if (n->op == JN_OP(host_is)) {
-        PyObject *two[2];
-        for (int i = 0; i < 2; i++) {
-            two[i] = object_for(c, n->in[i], root, sample);
-            two[i] = two[i] ? two[i] : input_object(c, n->in[i]);
-        }
-        out->i = two[0] == two[1];
-        return two[0] && two[1];
+        PyObject *x = either_object(c, n->in[0], root, sample);
+        PyObject *y = either_object(c, n->in[1], root, sample);
+        out->i = x == y;
+        return x && y;
+    }
+    if (n->op == JN_OP(host_has)) {
+        PyObject *d = either_object(c, n->in[0], root, sample);
+        PyObject *key = either_object(c, n->in[1], root, sample);
+        bool hashes =
+            d && (PyDict_CheckExact(d) || PyAnySet_CheckExact(d)) && !jcv_live_object(c, d);
+        int has = key && hashes && !jpy_key_asks(d, key) ? PySequence_Contains(d, key) : -1;
+        PyErr_Clear();
+        out->i = has;
+        return has >= 0;
     }
     PyObject *o = object_for(c, n->in[0], root, sample);
-    if (!o && n->op != JN_OP(host_has))
+    if (!o)
         return false;
     if (n->op == JN_OP(host_unbox))
         return scalar_of(o, (uint8_t)v->type->kind, out);
     if (n->op == JN_OP(host_type)) {
         out->i = (int64_t)(intptr_t)Py_TYPE(o);
         return true;
-    }
-    if (n->op == JN_OP(host_has)) { /* a dict that is an input */
-        PyObject *key = object_for(c, n->in[1], root, sample), *d = input_object(c, n->in[0]);
-        bool hashes = d && (PyDict_CheckExact(d) || PyAnySet_CheckExact(d));
-        int has = key && hashes ? PySequence_Contains(d, key) : -1;
-        PyErr_Clear();
-        out->i = has;
-        return has >= 0;
     }
     bool sized = PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o);
     /* what the graph writes of the caller's is longer or shorter by then than the sample is */
