@@ -165,7 +165,9 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/syntax/expr.c \
 	pyfront/convert/syntax/fork.c \
 	pyfront/convert/syntax/loop.c \
+	pyfront/convert/syntax/mapping.c \
 	pyfront/convert/syntax/match.c \
+	pyfront/convert/syntax/match.h \
 	pyfront/convert/syntax/syntax.h \
 	pyfront/convert/syntax/with.c \
 	pyfront/convert/tensors/layout.c \

@@ -7,7 +7,7 @@
  * again.  So the samples of a node that come to an arm are those that match.  With a guard the
  * names are bound for it, too.
  */
-#include "pyfront/convert/syntax/syntax.h"
+#include "pyfront/convert/syntax/match.h"
 
 #include "ops/op_ids.h"
 #include "pyfront/convert/calls/calls.h"
@@ -18,9 +18,8 @@
 /* ---- and, or ------------------------------------------------------------------------------------
  */
 
-typedef jcv_av *(*test_fn)(jcv *c, void *user);
 typedef struct test {
-    test_fn fn;
+    jcv_test_fn fn;
     void *user;
     int decides; /* the arm in which the first test decides */
     uint32_t slot;
@@ -35,8 +34,7 @@ static jcv_out second(jcv *c, void *user, int arm) {
     return OUT_NORMAL;
 }
 
-/* first and fn(), or with `either`: first or fn(). */
-static jcv_av *combine(jcv *c, jcv_av *first, bool either, test_fn fn, void *user) {
+jcv_av *jcv_both(jcv *c, jcv_av *first, bool either, jcv_test_fn fn, void *user) {
     jcv_val *g = NULL;
     int t = jcv_truth(c, first, &g);
     if (t >= 0)
@@ -49,20 +47,21 @@ static jcv_av *combine(jcv *c, jcv_av *first, bool either, test_fn fn, void *use
 /* ---- parts --------------------------------------------------------------------------------------
  */
 
-static bool captures(const jpy_tree *p) {
-    if (!p)
+bool jcv_captures(const jpy_tree *p) {
+    if (!p || p->kind != JPY_PATTERN)
         return false;
-    bool any = ((p->op == JPY_P_AS || p->op == JPY_P_STAR) && p->obj) || captures(p->a);
+    bool any = (p->op == JPY_P_AS || p->op == JPY_P_STAR || p->op == JPY_P_MAPPING) && p->obj;
+    any = any || jcv_captures(p->a);
     for (unsigned i = 0; i < p->x.n && !any; i++)
-        any = captures(p->x.v[i]);
+        any = jcv_captures(p->x.v[i]);
     for (unsigned i = 0; i < p->y.n && !any; i++)
-        any = captures(p->y.v[i]);
+        any = jcv_captures(p->y.v[i]);
     return any;
 }
 
 static jcv_av *number(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
-static jcv_av *call_builtin(jcv *c, const char *name, jcv_av *a, jcv_av *b) {
+jcv_av *jcv_call_named(jcv *c, const char *name, jcv_av *a, jcv_av *b) {
     PyObject *f = PyDict_GetItemString(PyEval_GetBuiltins(), name);
     jcv_av *pos[2] = {a, b};
     return jcv_call_builtin(c, jcv_py(c, f, NULL), &(jcv_args){.pos = pos, .n_pos = b ? 2 : 1});
@@ -135,33 +134,13 @@ static jcv_av *item(jcv *c, const jpy_tree *p, jcv_av *o, unsigned i) {
 /* ---- tests --------------------------------------------------------------------------------------
  */
 
-static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o);
-
-typedef struct parts {
-    jpy_tree *p;
-    jcv_av *o, *cls;
-    jcv_av **of; /* of a class pattern: what its sub-patterns look at */
-    unsigned at;
-} parts;
-
-/* What a class pattern has looked at, or whether an alternative fits: names are bound by this,
- * since reading it again may do something. */
-typedef struct jcv_matched {
-    const jpy_tree *p;
-    const jcv_av *o;
-    const jcv_ctx *ctx;
-    jcv_av **of, *fits;
-    struct jcv_matched *next;
-} jcv_matched;
-
-static void remember(jcv *c, const jpy_tree *p, const jcv_av *o, jcv_av **of, jcv_av *fits) {
+void jcv_remember_match(jcv *c, const jpy_tree *p, const jcv_av *o, jcv_av **of, jcv_av *fits) {
     jcv_matched *m = jcv_alloc(c, sizeof *m);
     *m = (jcv_matched){p, o, c->ctx, of, fits, c->matched};
     c->matched = m;
 }
 
-/* NULL: it was found where the graph decided something, and is not known here. */
-static const jcv_matched *remembered(jcv *c, const jpy_tree *p, const jcv_av *o, bool fits) {
+const jcv_matched *jcv_remembered_match(jcv *c, const jpy_tree *p, const jcv_av *o, bool fits) {
     const jcv_matched *m = c->matched;
     while (m && (m->p != p || m->o != o || (m->fits != NULL) != fits))
         m = m->next;
@@ -172,7 +151,7 @@ static const jcv_matched *remembered(jcv *c, const jpy_tree *p, const jcv_av *o,
 }
 
 static jcv_av *part_again(jcv *c, const jpy_tree *p, jcv_av *o, jcv_av *cls, unsigned i) {
-    const jcv_matched *m = remembered(c, p, o, false);
+    const jcv_matched *m = jcv_remembered_match(c, p, o, false);
     if (m)
         return m->of[i];
     PyObject *name = attr_name(c, p, cls, i);
@@ -185,17 +164,17 @@ static jcv_av *part_again(jcv *c, const jpy_tree *p, jcv_av *o, jcv_av *cls, uns
 }
 
 static jcv_av *class_part(jcv *c, void *user) {
-    parts x = *(parts *)user;
+    jcv_parts_of x = *(jcv_parts_of *)user;
     if (x.at == x.p->x.n + x.p->y.n)
         return jcv_bool(c, true);
-    jcv_av *first = matches(c, sub_pattern(x.p, x.at), x.of[x.at]);
+    jcv_av *first = jcv_matches(c, sub_pattern(x.p, x.at), x.of[x.at]);
     x.at++;
-    return combine(c, first, false, class_part, &x);
+    return jcv_both(c, first, false, class_part, &x);
 }
 
 /* All attributes are read before the first of them is matched. */
 static jcv_av *class_parts(jcv *c, void *user) {
-    parts x = *(parts *)user;
+    jcv_parts_of x = *(jcv_parts_of *)user;
     unsigned n = x.p->x.n + x.p->y.n;
     PyObject *names = jcv_own(c, PyTuple_New(n));
     x.of = jcv_alloc(c, (n + 1) * sizeof(jcv_av *));
@@ -209,37 +188,37 @@ static jcv_av *class_parts(jcv *c, void *user) {
         if (!x.of[i])
             return jcv_bool(c, false);
     }
-    remember(c, x.p, x.o, x.of, NULL);
+    jcv_remember_match(c, x.p, x.o, x.of, NULL);
     return class_part(c, &x);
 }
 
 static jcv_av *sequence_parts(jcv *c, void *user) {
-    parts x = *(parts *)user;
+    jcv_parts_of x = *(jcv_parts_of *)user;
     if (x.at == x.p->x.n)
         return jcv_bool(c, true);
     jpy_tree *sub = x.p->x.v[x.at];
     jcv_av *first =
-        sub->op == JPY_P_STAR ? jcv_bool(c, true) : matches(c, sub, item(c, x.p, x.o, x.at));
+        sub->op == JPY_P_STAR ? jcv_bool(c, true) : jcv_matches(c, sub, item(c, x.p, x.o, x.at));
     x.at++;
-    return combine(c, first, false, sequence_parts, &x);
+    return jcv_both(c, first, false, sequence_parts, &x);
 }
 
 static jcv_av *sequence_length(jcv *c, void *user) {
-    parts *x = user;
+    jcv_parts_of *x = user;
     bool star = star_of(x->p) < x->p->x.n;
-    jcv_av *n = call_builtin(c, "len", x->o, NULL);
+    jcv_av *n = jcv_call_named(c, "len", x->o, NULL);
     jcv_av *fits = jcv_compare(c, star ? JPY_GE : JPY_EQ, n, number(c, (long)x->p->x.n - star));
-    return combine(c, fits, false, sequence_parts, x);
+    return jcv_both(c, fits, false, sequence_parts, x);
 }
 
-static jcv_av *sequence(jcv *c, parts *x) {
+static jcv_av *sequence(jcv *c, jcv_parts_of *x) {
     jcv_av *o = x->o, *is = jcv_bool(c, true);
     if (o->kind == AV_HOST) {
         jcv_av *types = jcv_tuple(c,
                                   (jcv_av *[]){jcv_py(c, (PyObject *)&PyList_Type, NULL),
                                                jcv_py(c, (PyObject *)&PyTuple_Type, NULL)},
                                   2);
-        is = call_builtin(c, "isinstance", o, types);
+        is = jcv_call_named(c, "isinstance", o, types);
     } else if (o->kind == AV_PY && !PyList_CheckExact(o->py) && !PyTuple_Check(o->py)) {
         if (Py_TYPE(o->py)->tp_flags & Py_TPFLAGS_SEQUENCE)
             jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
@@ -249,7 +228,7 @@ static jcv_av *sequence(jcv *c, parts *x) {
     } else if (o->kind != AV_PY && o->kind != AV_TUPLE && o->kind != AV_LIST) {
         jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
     }
-    return combine(c, is, false, sequence_length, x);
+    return jcv_both(c, is, false, sequence_length, x);
 }
 
 typedef struct others {
@@ -260,11 +239,11 @@ typedef struct others {
 
 static jcv_av *alternatives(jcv *c, void *user) {
     others x = *(others *)user;
-    jcv_av *first = matches(c, x.p->x.v[x.at], x.o);
-    remember(c, x.p->x.v[x.at], x.o, NULL, first);
+    jcv_av *first = jcv_matches(c, x.p->x.v[x.at], x.o);
+    jcv_remember_match(c, x.p->x.v[x.at], x.o, NULL, first);
     if (++x.at == x.p->x.n)
         return first;
-    return combine(c, first, true, alternatives, &x);
+    return jcv_both(c, first, true, alternatives, &x);
 }
 
 static bool is_container(const jcv_av *o) {
@@ -279,25 +258,26 @@ static jcv_av *value(jcv *c, jcv_av *o, jcv_av *v) {
     return jcv_compare(c, JPY_EQ, o, v);
 }
 
-/* A bool, known or of the graph. */
-static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o) {
+jcv_av *jcv_matches(jcv *c, jpy_tree *p, jcv_av *o) {
     c->at = p->line ? p : c->at;
     o = jcv_settled(c, o);
-    parts x = {.p = p, .o = o};
+    jcv_parts_of x = {.p = p, .o = o};
     switch (p->op) {
     case JPY_P_VALUE:
         return value(c, o, jcv_eval(c, p->a));
     case JPY_P_SINGLETON:
         return jcv_compare(c, JPY_IS, o, jcv_py(c, p->obj, NULL));
     case JPY_P_AS:
-        return p->a ? matches(c, p->a, o) : jcv_bool(c, true);
+        return p->a ? jcv_matches(c, p->a, o) : jcv_bool(c, true);
     case JPY_P_OR:
         return alternatives(c, &(others){p, o, 0});
     case JPY_P_CLASS:
         x.cls = class_of(c, p);
-        return combine(c, call_builtin(c, "isinstance", o, x.cls), false, class_parts, &x);
+        return jcv_both(c, jcv_call_named(c, "isinstance", o, x.cls), false, class_parts, &x);
     case JPY_P_SEQUENCE:
         return sequence(c, &x);
+    case JPY_P_MAPPING:
+        return jcv_matches_mapping(c, &x);
     default:
         jcv_refuse(c, "this pattern is not converted");
     }
@@ -305,8 +285,6 @@ static jcv_av *matches(jcv *c, jpy_tree *p, jcv_av *o) {
 
 /* ---- names --------------------------------------------------------------------------------------
  */
-
-static void bind(jcv *c, jpy_tree *p, jcv_av *o);
 
 static void bind_alternative(jcv *c, others *x);
 
@@ -316,14 +294,14 @@ static jcv_out bind_arm(jcv *c, void *user, int arm) {
     if (arm)
         bind_alternative(c, &x);
     else
-        bind(c, x.p->x.v[x.at], x.o);
+        jcv_bind_match(c, x.p->x.v[x.at], x.o);
     return OUT_NORMAL;
 }
 
 static void bind_alternative(jcv *c, others *x) {
     jcv_val *g = NULL;
     bool last = x->at + 1 == x->p->x.n;
-    const jcv_matched *m = last ? NULL : remembered(c, x->p->x.v[x->at], x->o, true);
+    const jcv_matched *m = last ? NULL : jcv_remembered_match(c, x->p->x.v[x->at], x->o, true);
     if (!last && !m)
         jcv_refuse(c, "alternatives of a pattern that the graph decides");
     int t = last ? 1 : jcv_truth(c, m->fits, &g);
@@ -343,14 +321,13 @@ static void bind_rest_of_list(jcv *c, const jpy_tree *p, jcv_av *o, unsigned i) 
     jcv_store(c, p->x.v[i]->obj, jcv_list(c, items + i, n - i - after));
 }
 
-/* `o` is known to match. */
-static void bind(jcv *c, jpy_tree *p, jcv_av *o) {
-    if (!captures(p))
+void jcv_bind_match(jcv *c, jpy_tree *p, jcv_av *o) {
+    if (!jcv_captures(p))
         return;
     o = jcv_settled(c, o);
     if (p->op == JPY_P_AS) {
         if (p->a)
-            bind(c, p->a, o);
+            jcv_bind_match(c, p->a, o);
         if (p->obj)
             jcv_store(c, p->obj, o);
     } else if (p->op == JPY_P_OR) {
@@ -358,18 +335,20 @@ static void bind(jcv *c, jpy_tree *p, jcv_av *o) {
     } else if (p->op == JPY_P_CLASS) {
         jcv_av *cls = class_of(c, p);
         for (unsigned i = 0; i < p->x.n + p->y.n; i++)
-            if (captures(sub_pattern(p, i))) {
+            if (jcv_captures(sub_pattern(p, i))) {
                 jcv_av *v = part_again(c, p, o, cls, i);
                 if (!v)
                     jcv_refuse(c, "an attribute that a pattern has found is missing");
-                bind(c, sub_pattern(p, i), v);
+                jcv_bind_match(c, sub_pattern(p, i), v);
             }
+    } else if (p->op == JPY_P_MAPPING) {
+        jcv_bind_mapping(c, p, o);
     } else {
         for (unsigned i = 0; i < p->x.n; i++)
             if (p->x.v[i]->op == JPY_P_STAR)
                 bind_rest_of_list(c, p, o, i);
-            else if (captures(p->x.v[i]))
-                bind(c, p->x.v[i], item(c, p, o, i));
+            else if (jcv_captures(p->x.v[i]))
+                jcv_bind_match(c, p->x.v[i], item(c, p, o, i));
     }
 }
 
@@ -384,7 +363,7 @@ typedef struct cases {
 
 static jcv_av *guard(jcv *c, void *user) {
     cases *x = user;
-    bind(c, x->n->x.v[x->at]->a, x->o);
+    jcv_bind_match(c, x->n->x.v[x->at]->a, x->o);
     return jcv_eval(c, x->n->x.v[x->at]->b);
 }
 
@@ -396,16 +375,16 @@ static jcv_out case_arm(jcv *c, void *user, int arm) {
     if (arm)
         return from_case(c, &x);
     jpy_tree *k = x.n->x.v[x.at];
-    bind(c, k->a, x.o);
+    jcv_bind_match(c, k->a, x.o);
     return jcv_exec(c, &k->x);
 }
 
 static jcv_out from_case(jcv *c, cases *x) {
     for (; x->at < x->n->x.n; x->at++) {
         jpy_tree *k = x->n->x.v[x->at];
-        jcv_av *fits = matches(c, k->a, x->o);
+        jcv_av *fits = jcv_matches(c, k->a, x->o);
         if (k->b)
-            fits = combine(c, fits, false, guard, x);
+            fits = jcv_both(c, fits, false, guard, x);
         jcv_val *g = NULL;
         int t = jcv_truth(c, fits, &g);
         if (t > 0)

@@ -243,8 +243,8 @@ static const struct {
 
 static void lower_expr(lower *l, jpy_tree *n, PyObject *o, const char *k);
 
-static PyObject *bound_name(lower *l, PyObject *o) {
-    PyObject *name = identifier(l, o, "name");
+static PyObject *bound_name(lower *l, PyObject *o, const char *what) {
+    PyObject *name = identifier(l, o, what);
     if (!name || name == Py_None)
         return NULL;
     bind(l, name);
@@ -276,7 +276,7 @@ static bool lower_match(lower *l, jpy_tree *n, PyObject *o, const char *k) {
         n->x = children(l, o, "patterns");
     } else if (!strcmp(k, "MatchStar")) {
         n->op = JPY_P_STAR;
-        n->obj = bound_name(l, o);
+        n->obj = bound_name(l, o, "name");
     } else if (!strcmp(k, "MatchClass")) {
         n->op = JPY_P_CLASS;
         n->a = child(l, o, "cls");
@@ -286,15 +286,15 @@ static bool lower_match(lower *l, jpy_tree *n, PyObject *o, const char *k) {
     } else if (!strcmp(k, "MatchAs")) {
         n->op = JPY_P_AS;
         n->a = child(l, o, "pattern");
-        n->obj = bound_name(l, o);
+        n->obj = bound_name(l, o, "name");
     } else if (!strcmp(k, "MatchOr")) {
         n->op = JPY_P_OR;
         n->x = children(l, o, "patterns");
-    } else { /* MatchMapping: the names it binds */
-        children(l, o, "patterns");
-        PyObject *rest = identifier(l, o, "rest");
-        if (rest && rest != Py_None)
-            bind(l, rest);
+    } else {
+        n->op = JPY_P_MAPPING;
+        n->x = children(l, o, "keys");
+        n->y = children(l, o, "patterns");
+        n->obj = bound_name(l, o, "rest");
     }
     return true;
 }

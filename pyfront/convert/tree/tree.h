@@ -82,7 +82,8 @@ enum {
     JPY_P_STAR,      /* obj: name or NULL */
     JPY_P_CLASS,     /* a: class, x: patterns by position, obj: list of names, y: their patterns */
     JPY_P_AS,        /* a: pattern or NULL, obj: name or NULL */
-    JPY_P_OR         /* x */
+    JPY_P_OR,        /* x */
+    JPY_P_MAPPING    /* x: keys, y: patterns, obj: name of the rest or NULL */
 };
 enum { JPY_AND, JPY_OR };
 enum { JPY_U_NEG, JPY_U_POS, JPY_U_NOT, JPY_U_INVERT };
