@@ -170,6 +170,9 @@ static jcv_av *constant_object(jcv *c, jcv_av *a) {
     return o ? jcv_py(c, o, NULL) : NULL;
 }
 
+/* An object of the caller of which nothing is known but which one it is. */
+static bool is_thing(const jcv_av *a) { return a->kind == AV_PY && a->src && jcv_is_enum(a->py); }
+
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
         a = jcv_dummy(c, b);
@@ -220,6 +223,8 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     jcv_av *maybe = force == MERGE_OPTIONAL || rounds ? join_maybe(c, a, b, p, force) : NULL;
     if (maybe)
         return maybe;
+    if (force == MERGE_OPTIONAL && is_thing(a) && is_thing(b))
+        return jcv_placeholder(c, a, b, p);
     jcv_av *x = force == MERGE_OPTIONAL ? constant_object(c, a) : NULL;
     jcv_av *y = x ? constant_object(c, b) : NULL; /* two strings, or None and a string */
     return y ? jcv_placeholder(c, x, y, p) : different(c, a, b);

@@ -67,8 +67,7 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), jcv_describe(o));
 }
 
-/* What a type has, as a value: read again at every call, classes can change. */
-static jcv_av *type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v) {
+jcv_av *jcv_type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v) {
     jpy_src *s = jpy_src_get(c->guards, JPY_SRC_TYPE, NULL, (PyObject *)t, name, 0);
     if (!s)
         jcv_refuse(c, "out of memory");
@@ -122,7 +121,7 @@ static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!itself)
         jcv_refuse(c, "the attribute %s of a class is made by a %s", PyUnicode_AsUTF8(name),
                    dt->tp_name);
-    return type_value(c, t, name, d);
+    return jcv_type_value(c, t, name, d);
 }
 
 /* An object with a source, which it needs to be an input. */
@@ -144,9 +143,9 @@ static jcv_av *bound_attr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, Py
         PyType_IsSubtype(t, PyDescr_TYPE(d)))
         return jcv_builtin_method(c, o, name);
     if (!dt->tp_descr_get)
-        return type_value(c, t, name, d);
+        return jcv_type_value(c, t, name, d);
     if (jcv_python_get(c, d))
-        return jcv_call_get(c, o, t, d, type_value(c, t, name, d));
+        return jcv_call_get(c, o, t, d, jcv_type_value(c, t, name, d));
     jcv_refuse(c, "the attribute %s of %s is made by a %s", PyUnicode_AsUTF8(name), t->tp_name,
                dt->tp_name);
 }
@@ -231,7 +230,7 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
         return jcv_call(c, jcv_constant(c, get), &args);
     }
     if (d && Py_TYPE(d)->tp_descr_set && jcv_python_get(c, d))
-        return jcv_call_get(c, o, t, d, type_value(c, t, name, d));
+        return jcv_call_get(c, o, t, d, jcv_type_value(c, t, name, d));
     bool dict = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0;
     if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0 &&
         d == _PyType_Lookup(&PyBaseObject_Type, name))

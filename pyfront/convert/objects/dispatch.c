@@ -203,6 +203,8 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *get = jcv_own(c, PyObject_GetAttrString(d, "fget"));
         return jcv_call1(c, jcv_py(c, get, NULL), o);
     }
+    if (d && Py_TYPE(d)->tp_descr_set && jcv_python_get(c, d))
+        return jcv_call_get(c, o, t, d, jcv_type_value(c, t, name, d));
     bool draws = jpy_twister_type() && PyType_IsSubtype(t, jpy_twister_type());
     if (d && Py_TYPE(d) == &PyMethodDescr_Type && (draws || jcv_host_has_pairs(c, o))) {
         jcv_of_the_type(c, t, name, d);

@@ -161,6 +161,10 @@ jcv_av *jcv_draw_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 /* The same of a function: one that is bound, or what draws a number below another. */
 jcv_av *jcv_draw_function(jcv *c, PyObject *function, const jcv_args *args);
 
+/* attr.c: what a type has under a name, as a value: read again at every call, classes can change.
+ */
+jcv_av *jcv_type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v);
+
 /* special.c: of a descriptor whose class is the program's, its __get__ (NULL: it is no such thing),
  * and what that gives of an object of type t. */
 PyObject *jcv_python_get(jcv *c, PyObject *d);
