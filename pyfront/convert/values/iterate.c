@@ -280,6 +280,7 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
         jcv_done before = jcv_done_outside(c, x);
         size_t nodes = c->ctx->nodes.n;
         jcv_av *all = jcv_try_all(c, x);
+        all = all ? all : jcv_all_assumed(c, x);
         if (all && jcv_done_any(c, &before))
             jcv_refuse(c, "next() of a generator with effects");
         if (all) {

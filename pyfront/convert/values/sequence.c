@@ -294,7 +294,27 @@ static void assert_count(jcv *c, jcv_av *a, Py_ssize_t n) {
     jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a list has the length seen");
 }
 
+/* A generator expression that nothing was taken of, with an item for each of what it goes over. */
+static bool is_one_by_one(const jcv *c, const jcv_av *a) {
+    bool expression = a->kind == AV_SEQ && a->tree && a->tree->kind == JPY_GENEXP;
+    return expression && a->tree->x.n == 1 && !a->tree->x.v[0]->x.n &&
+           c->slots.data[a->slot]->kind == AV_PY;
+}
+
+/* All items of such a one, where it goes over these. */
+static jcv_av *all_over(jcv *c, const jcv_av *generator, jcv_av *items) {
+    if (!items)
+        return NULL;
+    jcv_av *g = jcv_new(c, AV_SEQ);
+    *g = *generator; /* what is used up of it is of both */
+    g->items = jcv_alloc(c, sizeof *g->items);
+    g->items[0] = items;
+    return jcv_try_all(c, g);
+}
+
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
+    if (is_one_by_one(c, a))
+        return all_over(c, a, jcv_all_assumed(c, a->items[0]));
     if (a->kind == AV_SEQ && a->site)
         jcv_peel_loop(c, a->site);
     if (a->kind != AV_HOST)
@@ -345,6 +365,8 @@ jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds) {
 }
 
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {
+    if (is_one_by_one(c, a))
+        return all_over(c, a, jcv_exactly(c, a->items[0], n));
     if (!(a->kind == AV_HOST || (a->kind == AV_SEQ && !a->tree)) || !jcv_use_up(c, a))
         return NULL;
     assert_count(c, a, n);
