@@ -62,19 +62,16 @@ static bool own_class(jcv *c, PyTypeObject *t) {
            jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
 
-/* Of an object of the graph: whether it is of a type seen that was registered with an abstract
- * class, or is derived from it.  Of types that nobody has asked of, only the latter is known. */
-static jcv_val *host_instance(jcv *c, jcv_av *x, PyTypeObject *t) {
-    jcv_val *is = jcv_host_is(c, x, t, false);
-    PyObject *types = Py_TYPE(t) != &PyType_Type ? jcv_types_of(c, x) : NULL;
-    for (Py_ssize_t i = 0; types && i < PyList_GET_SIZE(types); i++) {
-        PyTypeObject *of = (PyTypeObject *)PyList_GET_ITEM(types, i);
-        if (PyType_IsSubtype(of, t) || !own_class(c, of) || jcv_abstract_says(c, t, of) != 1)
-            continue;
-        jcv_val *in[2] = {is, jcv_type_is(c, x, of)};
-        is = &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0];
-    }
-    return is;
+/* Of a type seen of an object of the graph.  What an abstract class would say is not asked here:
+ * that may run code of the program. */
+static bool is_of(jcv *c, PyTypeObject *of, const void *user) {
+    PyTypeObject *t = (PyTypeObject *)(uintptr_t)user;
+    if (PyType_IsSubtype(of, t) || Py_TYPE(t) == &PyType_Type)
+        return PyType_IsSubtype(of, t);
+    int says = own_class(c, of) ? jcv_abstract_says(c, t, of) : -1;
+    if (says < 0)
+        jcv_refuse(c, "isinstance() with %s, which was not asked of %s", t->tp_name, of->tp_name);
+    return says;
 }
 
 /* isinstance(x, one): true or false, *graph: the graph says which. */
@@ -85,7 +82,7 @@ static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     if (x->kind == AV_HOST) {
         if (!plain_instancecheck(c, Py_TYPE(t)))
             jcv_refuse(c, "isinstance() with a metaclass");
-        *graph = host_instance(c, x, t);
+        *graph = jcv_host_is_one(c, x, is_of, t);
         return false;
     }
     of = jcv_type_of(c, x);

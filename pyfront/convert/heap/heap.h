@@ -36,8 +36,11 @@ void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v);
 void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v);
 void jcv_known_type(jcv *c, jcv_val *v, PyTypeObject *t);
 int64_t jcv_key_of(jcv *c, PyObject *name);
-/* Whether its type is `t` (not exact: or one derived from it), as a bool of the graph. */
-jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact);
+/* Whether its type is `t`, as a bool of the graph. */
+jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t);
+/* Whether its type, which is asserted to be one of those seen, is one that fits. */
+typedef bool (*jcv_type_fits)(jcv *c, PyTypeObject *t, const void *user);
+jcv_val *jcv_host_is_one(jcv *c, jcv_av *o, jcv_type_fits fits, const void *user);
 jcv_val *jcv_host_truth(jcv *c, jcv_av *o);
 PyTypeObject *jcv_host_type(jcv *c, jcv_av *o); /* asserts the one type seen */
 /* Whether an assert or a branch around says which type it is. */

@@ -132,26 +132,26 @@ static jcv_val *either(jcv *c, jcv_val *a, jcv_val *b) {
     return a ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : b;
 }
 
-jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t, bool exact) {
+jcv_val *jcv_host_is_one(jcv *c, jcv_av *o, jcv_type_fits fits, const void *user) {
     PyObject *set = jcv_types_of(c, o);
     jcv_val *cond = NULL, *known = NULL;
     bool all = true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++) {
         PyTypeObject *s = (PyTypeObject *)PyList_GET_ITEM(set, i);
         jcv_val *eq = jcv_type_is(c, o, s);
-        bool is = s == t || (!exact && PyType_IsSubtype(s, t));
+        bool is = fits(c, s, user);
         known = either(c, known, eq);
         all = all && is;
         if (is)
             cond = either(c, cond, eq);
     }
-    if (exact && !cond)
-        cond = jcv_type_is(c, o, t);
-    if (!exact)
-        jcv_assert(c, known, "an object has a type seen");
-    if (!exact && all)
-        cond = jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = 1});
-    return cond ? cond : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){0});
+    jcv_assert(c, known, "an object has a type seen");
+    return cond && !all ? cond : jcv_scalar_const(c, JANUS_KIND_BOOL, (janus_scalar){.i = all});
+}
+
+jcv_val *jcv_host_is(jcv *c, jcv_av *o, PyTypeObject *t) {
+    jcv_types_of(c, o); /* where nothing was seen, nothing is asked */
+    return jcv_type_is(c, o, t);
 }
 
 void jcv_host_one_of_seen(jcv *c, jcv_av *o) {
@@ -182,7 +182,7 @@ jcv_val *jcv_host_truth(jcv *c, jcv_av *o) {
         jcv_val *n = jcv_host_len(c, o);
         return &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
     }
-    jcv_val *none = jcv_host_is(c, o, Py_TYPE(Py_None), true);
+    jcv_val *none = jcv_host_is(c, o, Py_TYPE(Py_None));
     jcv_val *known = none;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(set); i++)
         known = either(c, known, jcv_type_is(c, o, (PyTypeObject *)PyList_GET_ITEM(set, i)));

@@ -73,11 +73,8 @@ static jcv_av *keys_of(jcv *c, const jpy_tree *p) {
 jcv_av *jcv_matches_mapping(jcv *c, jcv_parts_of *x) {
     jcv_av *o = x->o, *is = jcv_bool(c, true);
     if (o->kind == AV_HOST) {
-        PyObject *abc = jcv_own(c, PyImport_ImportModule("collections.abc"));
-        PyObject *type = jcv_own(c, PyObject_GetAttrString(abc, "Mapping"));
-        jcv_av *types = jcv_tuple(
-            c, (jcv_av *[]){jcv_py(c, (PyObject *)&PyDict_Type, NULL), jcv_py(c, type, NULL)}, 2);
-        is = jcv_call_named(c, "isinstance", o, types);
+        is = jcv_scalar(c,
+                        jcv_host_is_one(c, o, jcv_has_flag, &(unsigned long){Py_TPFLAGS_MAPPING}));
     } else if (!jcv_is_dict(o)) {
         const PyTypeObject *t = jcv_type_of(c, o);
         if (!t || (t->tp_flags & Py_TPFLAGS_MAPPING))
