@@ -100,6 +100,19 @@ static jcv_av *base(jcv *c, jcv_av *a, const char *name) {
     return t;
 }
 
+/* What another iterator goes over from now on: nobody else takes items of it. */
+static jcv_av *taken_over(jcv *c, jcv_av *a, const char *name) {
+    if (a->kind != AV_SEQ || !a->slot)
+        return a;
+    if (c->slots.data[a->slot]->kind != AV_PY)
+        jcv_refuse(c, "%s of an iterator that is used elsewhere", name);
+    jcv_av *own = jcv_new(c, AV_SEQ);
+    *own = *a;
+    own->slot = jcv_slot(c, jcv_none(c));
+    jcv_put(c, a->slot, jcv_lacking(c, LACK_UNKNOWN, "an iterator is another one's"));
+    return own;
+}
+
 /* Arguments with parts in the place of tensors whose first size varies. */
 static const jcv_args *with_parts(jcv *c, const jcv_args *given) {
     jcv_args *a = jcv_alloc(c, sizeof *a);
@@ -119,7 +132,8 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     if (!start)
         start = number(c, 0);
     if (!t) {
-        jcv_av *s = jcv_seq(c, "enumerate", a->pos, 1);
+        jcv_av *over = taken_over(c, a->pos[0], "enumerate()"),
+               *s = jcv_seq(c, "enumerate", &over, 1);
         s->self = start;
         return s;
     }
@@ -175,7 +189,7 @@ static jcv_av *zipped(jcv *c, const jcv_args *given, const char *name, jcv_av *f
         for (unsigned i = 0; i < a->n_pos; i++)
             bases[i] = lists[i] && a->pos[i]->kind != AV_RANGE && a->pos[i]->kind != AV_TENSOR
                            ? lists[i]
-                           : a->pos[i];
+                           : taken_over(c, a->pos[i], name);
         jcv_av *s = jcv_seq(c, name, bases, a->n_pos);
         s->self = f;
         return s;
