@@ -56,19 +56,13 @@ static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
            (abc && d == _PyType_Lookup((PyTypeObject *)abc, name));
 }
 
-static bool own_class(jcv *c, PyTypeObject *t) {
-    PyObject *const name = jpy_names.class_;
-    return jcv_generic_attrs(t) &&
-           jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
-}
-
 /* Of a type seen of an object of the graph.  What an abstract class would say is not asked here:
  * that may run code of the program. */
 static bool is_of(jcv *c, PyTypeObject *of, const void *user) {
     PyTypeObject *t = (PyTypeObject *)(uintptr_t)user;
     if (PyType_IsSubtype(of, t) || Py_TYPE(t) == &PyType_Type)
         return PyType_IsSubtype(of, t);
-    int says = own_class(c, of) ? jcv_abstract_says(c, t, of) : -1;
+    int says = jcv_own_class(c, of) ? jcv_abstract_says(c, t, of) : -1;
     if (says < 0)
         jcv_refuse(c, "isinstance() with %s, which was not asked of %s", t->tp_name, of->tp_name);
     return says;
@@ -94,12 +88,12 @@ static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     bool derived = PyType_IsSubtype(of, t);
     /* an abstract class may know others than those derived from it, an object may say it is of
      * another class */
-    bool asks = !derived && plain_instancecheck(c, Py_TYPE(t)) && own_class(c, of);
+    bool asks = !derived && plain_instancecheck(c, Py_TYPE(t)) && jcv_own_class(c, of);
     int is = asks ? jcv_abstract_says(c, t, of) : -1;
     if (is >= 0)
         return is;
     if (!plain_instancecheck(c, Py_TYPE(t)) ||
-        (!derived && (Py_TYPE(t) != &PyType_Type || !own_class(c, of))))
+        (!derived && (Py_TYPE(t) != &PyType_Type || !jcv_own_class(c, of))))
         jcv_refuse(c, "isinstance() with a metaclass");
     return derived;
 }
@@ -164,7 +158,9 @@ static jcv_av *b_hasattr(jcv *c, const jcv_args *a) {
     PyUnicode_InternInPlace(&name);
     jcv_av *o = a->pos[0], *v = jcv_getattr_opt(c, o, jcv_own(c, name));
     bool live = o->kind == AV_PY && jcv_live_attr(c, Py_TYPE(o->py), name);
-    if ((o->kind == AV_HOST || live) && !(v && v->kind == AV_METHOD))
+    const PyTypeObject *t = o->kind == AV_HOST && !v ? jcv_host_type(c, o) : NULL;
+    bool never = t == &PyList_Type || t == &PyDict_Type;
+    if ((o->kind == AV_HOST || live) && !never && !(v && v->kind == AV_METHOD))
         jcv_refuse(c, "hasattr() of what the graph reads"); /* nobody asks whether it is there */
     return jcv_bool(c, v != NULL);
 }

@@ -82,7 +82,8 @@ struct jcv_node {
     bool row;          /* a tensor becomes a row of a stacked list, joins others, is read again */
     const void *site;  /* ... of a list made here, a jpy_tree; NULL: by no comprehension */
     bool mixed;        /* a read of what may have no history (stored.c) */
-    bool asked;        /* of an item: CPython may raise there (finish/reads.c) */
+    bool asked;        /* of an item: CPython may raise there; of what an object is as a number or
+                        * tensor: its type decides something (finish/reads.c) */
     bool freed;        /* its history was used up by backward() */
     bool maybe;        /* ... by one that only some paths come to */
     bool leads;        /* of walks: it is run for what is asked for (way.c) */

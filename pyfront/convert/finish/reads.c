@@ -5,11 +5,14 @@
  *
  * Passes drop what has no effect, a read among it (graph/passes/dce.c).  So what is needed is
  * found here, through branches, loops and calls, and a read of an attribute, a key or a known place
- * that is not gets an assert, which stays.
+ * that is not gets an assert, which stays.  So does what was a number or a tensor so far, of which
+ * nothing but its type was asked: `isinstance(n.value, list)`.
  */
 #include "pyfront/convert/finish/finish.h"
 
 #include "ops/op_ids.h"
+#include "pyfront/convert/heap/heap.h"
+#include "pyfront/run/run.h"
 
 typedef struct sweep {
     jcv *c;
@@ -87,6 +90,31 @@ static void keep(jcv *c, jcv_node *n) {
     jcv_assert_at(c, is, "what is read is there", n->loc.file ? &n->loc : NULL);
 }
 
+/* Its type alone has decided something: that is one of those seen. */
+static void keep_kind(jcv *c, const jcv_node *n) {
+    jcv_av *o = jcv_host(c, n->in[0], jcv_own(c, PyList_New(0)));
+    const jcv_val *v = &n->out[0];
+    PyTypeObject *t = v->type->kind == JANUS_KIND_INT     ? &PyLong_Type
+                      : v->type->kind == JANUS_KIND_FLOAT ? &PyFloat_Type
+                      : v->type->kind == JANUS_KIND_BOOL  ? &PyBool_Type
+                                                          : NULL;
+    if (PyList_GET_SIZE(jcv_samples(c, o)))
+        jcv_host_one_of_seen(c, o);
+    else if (t)
+        jcv_assert(c, jcv_type_is(c, o, t), JPY_TYPE_SEEN);
+    else
+        jcv_refuse(c, "the type of a tensor of which nothing is known decides");
+}
+
+static void keep_read(jcv *c, jcv_node *n) {
+    if (n->kind != JCV_OP || !n->n_out || n->out[0].needed)
+        return;
+    if (n->op == JN_OP(host_unbox) && n->asked)
+        keep_kind(c, n);
+    else if (may_raise(n))
+        keep(c, n);
+}
+
 void jcv_keep_reads(jcv *c) {
     sweep s = {c, true};
     jcv_find_used(c);
@@ -114,8 +142,7 @@ void jcv_keep_reads(jcv *c) {
         c->ctx = c->ctxs.data[i];
         size_t n = c->ctx->used ? c->ctx->nodes.n : 0;
         for (size_t k = 0; k < n; k++)
-            if (may_raise(c->ctx->nodes.data[k]) && !c->ctx->nodes.data[k]->out[0].needed)
-                keep(c, c->ctx->nodes.data[k]);
+            keep_read(c, c->ctx->nodes.data[k]);
     }
     c->ctx = was;
 }

@@ -379,6 +379,9 @@ bool jcv_in_module(const jcv *c, const jpy_src *s);
 /* The Python object of a constant (guards its value), tensors as proxies, tuples and lists of them;
  * NULL when it has none (graph values). Kept by c. */
 PyObject *jcv_object(jcv *c, jcv_av *a);
+/* A value that was read as a number or tensor, since it was one so far, decides something by being
+ * one: that is asked, though nobody may use it (finish/reads.c). */
+void jcv_kind_decides(jcv *c, const jcv_av *a);
 /* The same where no tensor is part of it. */
 PyObject *jcv_const_object(jcv *c, jcv_av *a);
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a);

@@ -9,6 +9,8 @@
 #include <frameobject.h>
 #include <string.h>
 
+#include "ops/op_ids.h"
+
 #include "pyfront/convert/tensors/tensors.h"
 #include "pyfront/methods/methods.h"
 #include "pyfront/run/run.h"
@@ -447,7 +449,18 @@ static PyTypeObject *type_of_iterator(const jcv_av *a) {
     return NULL;
 }
 
+void jcv_kind_decides(jcv *c, const jcv_av *a) {
+    const jcv_val *v = a->kind == AV_SCALAR   ? a->val
+                       : a->kind == AV_TENSOR ? jcv_tensor_val(c, a->py)
+                                              : NULL;
+    if (v && v->node && v->node->op == JN_OP(wire_read))
+        v = v->node->in[0];
+    if (v && v->node && v->node->kind == JCV_OP && v->node->op == JN_OP(host_unbox))
+        v->node->asked = true;
+}
+
 PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
+    jcv_kind_decides(c, a);
     switch (a->kind) {
     case AV_PY:
         return Py_TYPE(a->py);

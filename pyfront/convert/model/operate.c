@@ -206,8 +206,11 @@ jcv_av *jcv_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         jcv_av *r = jcv_contains(c, b, a);
         return op == JPY_IN ? r : jcv_unary(c, JPY_U_NOT, r);
     }
-    if (op == JPY_IS || op == JPY_IS_NOT)
+    if (op == JPY_IS || op == JPY_IS_NOT) {
+        jcv_kind_decides(c, a);
+        jcv_kind_decides(c, b);
         return c->native->compare(c, op, a, b);
+    }
     if (!compares_itself(c, op, a) && !compares_itself(c, reflection(op), b))
         return c->native->compare(c, op, jcv_as_exact(c, a, JCV_S_EQ + op),
                                   jcv_as_exact(c, b, JCV_S_EQ + op));

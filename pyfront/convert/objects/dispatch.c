@@ -175,6 +175,12 @@ jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
     return jcv_call(c, jcv_bound(c, functions[0], o), args);
 }
 
+bool jcv_own_class(jcv *c, PyTypeObject *t) {
+    PyObject *const name = jpy_names.class_;
+    return jcv_generic_attrs(t) &&
+           jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!jcv_type_known(c, o)) {
         jcv_widen_types(c, o, name);
@@ -182,8 +188,10 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
             return jcv_attr_by_type(c, o, name);
     }
     PyTypeObject *t = jcv_host_type(c, o);
+    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0 && jcv_own_class(c, t))
+        return jcv_py(c, (PyObject *)t, NULL);
     if (t == &PyList_Type || t == &PyDict_Type)
-        return jcv_builtin_method(c, o, name);
+        return _PyType_Lookup(t, name) ? jcv_builtin_method(c, o, name) : NULL;
     if (t == &PyUnicode_Type) {
         PyObject *method = jcv_any_text(c, o) ? _PyType_Lookup(t, name) : NULL;
         return method && Py_TYPE(method) == &PyMethodDescr_Type
@@ -218,8 +226,6 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));
         return jcv_py(c, function, NULL);
     }
-    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
-        return jcv_py(c, (PyObject *)t, NULL);
     if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) && !jpy_is_member(t, d))
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
     return jcv_own_attr_of(c, o, name, jcv_live_attr(c, t, name));

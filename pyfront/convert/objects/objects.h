@@ -100,6 +100,8 @@ void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 /* dispatch.c: an attribute of an object that may be of several types */
 
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name);
+/* Whether objects of this type say no other class than it for `__class__`. */
+bool jcv_own_class(jcv *c, PyTypeObject *t);
 /* A call of an object of the graph, by what its type has as __call__. */
 jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args);
 jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);

@@ -218,6 +218,7 @@ static jcv_av *sequence_length(jcv *c, void *user) {
 
 static jcv_av *sequence(jcv *c, jcv_parts_of *x) {
     jcv_av *o = x->o, *is = jcv_bool(c, true);
+    jcv_kind_decides(c, o);
     if (o->kind == AV_HOST) {
         is = jcv_scalar(c,
                         jcv_host_is_one(c, o, jcv_has_flag, &(unsigned long){Py_TPFLAGS_SEQUENCE}));

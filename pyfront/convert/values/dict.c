@@ -94,6 +94,7 @@ bool jcv_same_key(jcv *c, jcv_av *a, jcv_av *b) {
 }
 
 int jcv_find_key(jcv *c, jcv_av *pairs, jcv_av *key) {
+    jcv_kind_decides(c, key); /* a tensor is no number */
     check_key(c, key);
     for (unsigned i = 0; i + 1 < pairs->n; i += 2)
         if (jcv_same_key(c, pairs->items[i], key))
