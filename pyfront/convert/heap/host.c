@@ -473,14 +473,18 @@ static void check_sequence(jcv *c, jcv_av *o) {
         jcv_refuse(c, "items of %s read while the graph runs", t->tp_name);
 }
 
-/* What is in a list, tuple, dict or string, MAX_SAMPLES at most: a new list. */
+/* What is in a list, tuple, dict or string, MAX_SAMPLES at most: a new list.  Of something else,
+ * which the graph does not come to with such a read, nothing. */
 static PyObject *items_of_sample(jcv *c, PyObject *s, const jcv_val *index) {
     PyObject *got = jcv_own(c, PyList_New(0));
     if (PyDict_Check(s))
         s = jcv_own(c, PyDict_Values(s));
     if (PyUnicode_CheckExact(s) || jpy_is_deque(s))
         s = jcv_own(c, PySequence_List(s));
-    Py_ssize_t n = PySequence_Size(s), want = index ? (Py_ssize_t)index->node->scalar.i : 0;
+    if (!PyList_Check(s) && !PyTuple_Check(s))
+        return got;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(s),
+               want = index ? (Py_ssize_t)index->node->scalar.i : 0;
     if (want < 0)
         want += n;
     for (Py_ssize_t k = 0; k < n && PyList_GET_SIZE(got) < MAX_SAMPLES; k++)
