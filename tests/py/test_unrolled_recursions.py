@@ -55,3 +55,29 @@ def test_as_undecorated(numerics):
     assert not wrong
     assert graphs
     assert most < 33 * 21  # 32 calls, each with three rounds of three branches
+
+
+def test_generators_that_recur_end():
+    """A generator that goes on with those of its children, of which the graph alone knows how many there are and of which class."""
+    class Node:
+        def __init__(self, v, *kids):
+            self.v, self.kids = v, list(kids)
+
+        def items(self):
+            yield self.v
+            for k in self.kids:
+                yield from k.items()
+
+    class Other(Node):
+        pass
+
+    def walk(n, x):
+        for k in n.kids:
+            x = walk(k, x)
+        return x + sum(n.items())
+
+    g = janus.function(walk, measure=False)
+    w = janus.tensor([], requires_grad=True)
+    for n, x in ((Node(0, Node(1)), janus.tensor([1.0, 2.0])), (Other(janus.tensor(2.0), Other(janus.tensor(2.0))), janus.tensor([])),
+                 (Other(1), janus.tensor([]) * w), (Node(2, Node(1, Other(3)), Node(4)), janus.ones(2))) * 2:
+        assert g(n, x).tolist() == walk(n, x).tolist()

@@ -86,12 +86,26 @@ struct jcv_yield {
 
 bool jcv_yield_leaves(const jcv *c) { return c->frame->yield && c->frame->yield->leave; }
 
+/* A generator that goes on with others of its function, as far down as the graph alone knows, is
+ * unrolled: each of them in an arm or round of the one before it, and of their branches all. */
+static void look_for_end(jcv *c, const jcv_av *g) {
+    enum { MOST_IN_ARMS = 64 };
+    unsigned running = 0, arms = 0;
+    for (const jcv_frame *x = c->frame; x; x = x->caller)
+        running += x->def == g->frame->def && x->yield;
+    for (const jcv_ctx *x = c->ctx; x->parent; x = x->parent)
+        arms++;
+    if (running && arms >= running && ++c->in_arms > MOST_IN_ARMS)
+        jcv_refuse(c, "how deep a generator goes is known to the graph alone");
+}
+
 static void run_generator(jcv *c, jcv_av *g, struct jcv_yield *y) {
     enum { MAX_DEPTH = 200 };
     jcv_place place = jcv_where(c);
     jcv_av *ret = c->slots.data[0];
     if (g->frame->depth > MAX_DEPTH)
         jcv_refuse(c, "calls are nested too deeply");
+    look_for_end(c, g);
     g->frame->caller = c->frame;
     g->frame->yield = y;
     c->frame = g->frame;
