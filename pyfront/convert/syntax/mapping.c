@@ -45,7 +45,7 @@ static jcv_av *mapping_keys(jcv *c, void *user) {
 
 /* Keys are looked for by `get`, as CPython's are. */
 static bool gets_as_dict(jcv *c, PyTypeObject *t) {
-    PyObject *own = PyDict_GetItemString(PyDict_Type.tp_dict, "get");
+    PyObject *own = jcv_lookup_str(c, &PyDict_Type, "get");
     return PyType_IsSubtype(t, &PyDict_Type) && jcv_lookup_str(c, t, "get") == own &&
            t->tp_as_mapping->mp_length == PyDict_Type.tp_as_mapping->mp_length;
 }
