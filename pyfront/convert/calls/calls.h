@@ -106,6 +106,12 @@ void jcv_returned_types(jcv *c, const jcv_av *t, const jn_type **types, unsigned
 /* What a call gives, of its node's results from *at on. */
 jcv_av *jcv_make_returned(jcv *c, const jcv_av *t, jcv_node *n, unsigned *at);
 
+/* recursion.c: recursions, of functions or generators, whose end the graph alone knows are unrolled
+ * in arms: whether so many calls of one may lie in one another so, and whether the one that is made
+ * now is one too many of a conversion (it is counted). */
+bool jcv_in_arms(const jcv *c, unsigned calls);
+bool jcv_too_many_in_arms(jcv *c);
+
 /* flat.c: arguments without containers */
 
 /* The arguments of a call, *n_flat of them, and the shape of its parameters; those again. */

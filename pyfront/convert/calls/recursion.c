@@ -336,20 +336,30 @@ static bool goes_over_objects(jcv_av *const *args, unsigned n) {
     return false;
 }
 
+bool jcv_in_arms(const jcv *c, unsigned calls) {
+    unsigned arms = 0;
+    for (const jcv_ctx *x = c->ctx; x->parent; x = x->parent)
+        arms++;
+    return arms >= calls;
+}
+
+bool jcv_too_many_in_arms(jcv *c) {
+    enum { MOST_IN_ARMS = 64 };
+    return ++c->in_arms > MOST_IN_ARMS;
+}
+
 /* How deep a recursion goes that is unrolled may be known to the graph alone: then each call lies
  * in an arm of the one before it, and what follows an arm may be in both.  Of two hundred such arms
  * with branches of their own, or of two calls for each, a graph takes minutes to make, or for ever.
  */
 static void look_for_end(jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
-    enum { MOST_DEEP = 32, MOST_IN_ARMS = 64 };
-    unsigned calls = 0, arms = 0;
+    enum { MOST_DEEP = 32 };
+    unsigned calls = 0;
     for (const jcv_frame *x = c->frame; x; x = x->caller)
         calls += x->func == fr->func && x->def == fr->def && x->outer == fr->outer;
-    for (const jcv_ctx *x = c->ctx; x->parent; x = x->parent)
-        arms++;
-    if (arms < calls)
+    if (!jcv_in_arms(c, calls))
         return;
-    if (calls > MOST_DEEP || (!goes_over_objects(args, n) && ++c->in_arms > MOST_IN_ARMS))
+    if (calls > MOST_DEEP || (!goes_over_objects(args, n) && jcv_too_many_in_arms(c)))
         jcv_refuse(c, "how deep a recursion goes that is unrolled is known to the graph alone");
 }
 

@@ -28,28 +28,12 @@ static bool computes(const jcv_node *n) {
     return n->kind == JCV_OP && n->op->role == JN_ROLE_COMPUTE && n->op->grad && !n->subs[0];
 }
 
-static void tracked_of(const jcv_node *n, bool *tracked) {
-    for (unsigned i = 0; i < JPY_SAVES_READ; i++)
-        tracked[i] = i < n->n_in && n->in[i] && n->in[i]->depends;
-}
-
-static bool op_keeps(const jcv_node *n) {
-    bool tracked[JPY_SAVES_READ], any = false;
-    tracked_of(n, tracked);
-    for (unsigned i = 0; i < n->n_in && !any; i++)
-        any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
-              jpy_op_saves(n->op, i, tracked);
-    for (unsigned i = 0; i < n->n_out && !any; i++)
-        any = jpy_op_saves_result(n->op, i, tracked);
-    return any;
-}
-
 /* Of what a gradient gives that is differentiated again nobody knows.  What is read has been
  * stored, and says so itself. */
 static bool keeps_something(const jcv *c, const jcv_val *v) {
     const jcv_node *n = v->node;
     (void)c;
-    return n && (n->kind == JCV_BACKWARD || (computes(n) && op_keeps(n)));
+    return n && (n->kind == JCV_BACKWARD || (computes(n) && jcv_op_keeps(n)));
 }
 
 /* Whether a backward() from it uses something up: an op that is not recorded keeps nothing. */
@@ -74,7 +58,7 @@ static bool kept(const jcv_val *v, int depth) {
         return any;
     if (n->view)
         return kept(n->in[0], depth + 1);
-    tracked_of(n, tracked);
+    jcv_operands_tracked(n, tracked);
     return jpy_op_saves_result(n->op, v->index, tracked);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "pyfront/convert/syntax/syntax.h"
 
+#include "pyfront/convert/calls/calls.h"
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/objects/objects.h"
@@ -89,13 +90,10 @@ bool jcv_yield_leaves(const jcv *c) { return c->frame->yield && c->frame->yield-
 /* A generator that goes on with others of its function, as far down as the graph alone knows, is
  * unrolled: each of them in an arm or round of the one before it, and of their branches all. */
 static void look_for_end(jcv *c, const jcv_av *g) {
-    enum { MOST_IN_ARMS = 64 };
-    unsigned running = 0, arms = 0;
+    unsigned running = 0;
     for (const jcv_frame *x = c->frame; x; x = x->caller)
         running += x->def == g->frame->def && x->yield;
-    for (const jcv_ctx *x = c->ctx; x->parent; x = x->parent)
-        arms++;
-    if (running && arms >= running && ++c->in_arms > MOST_IN_ARMS)
+    if (running && jcv_in_arms(c, running) && jcv_too_many_in_arms(c))
         jcv_refuse(c, "how deep a generator goes is known to the graph alone");
 }
 

@@ -157,21 +157,29 @@ static bool of_many_calls(const jcv *c, const jcv_ctx *x) {
     return x->fn->kind != JCV_MAIN && x->fn != c->ctx->fn;
 }
 
+void jcv_operands_tracked(const jcv_node *n, bool *tracked) {
+    for (unsigned i = 0; i < JPY_SAVES_READ; i++)
+        tracked[i] = i < n->n_in && n->in[i] && n->in[i]->depends;
+}
+
+bool jcv_op_keeps(const jcv_node *n) {
+    bool tracked[JPY_SAVES_READ], any = false;
+    jcv_operands_tracked(n, tracked);
+    for (unsigned i = 0; i < n->n_in && !any; i++)
+        any = n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
+              jpy_op_saves(n->op, i, tracked);
+    for (unsigned i = 0; i < n->n_out && !any; i++)
+        any = jpy_op_saves_result(n->op, i, tracked);
+    return any;
+}
+
 /* Whether an op keeps something for its gradient on the tape: only such a history can be used up.
  * Of what is no op there, nobody knows. */
 static bool keeps(const jcv_node *n) {
     if (n->kind != JCV_OP || n->op->role != JN_ROLE_COMPUTE || !n->op->grad || n->by_tape ||
         n->n_through)
         return true;
-    bool tracked[JPY_SAVES_READ] = {false}, any = false;
-    for (unsigned i = 0; i < n->n_in && i < JPY_SAVES_READ; i++)
-        tracked[i] = n->in[i] && n->in[i]->depends;
-    for (unsigned i = 0; i < n->n_in; i++)
-        any = any || (n->in[i] && n->in[i]->type->kind == JANUS_KIND_TENSOR &&
-                      jpy_op_saves(n->op, i, tracked));
-    for (unsigned i = 0; i < n->n_out; i++)
-        any = any || jpy_op_saves_result(n->op, i, tracked);
-    return any;
+    return jcv_op_keeps(n);
 }
 
 /* Whether a node of a SubGraph with this mark is used up, and keeps something itself; `calls`: one

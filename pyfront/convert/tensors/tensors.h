@@ -159,6 +159,11 @@ bool jcv_own_comes_first(jcv *c, jcv_val *y);
 /* Tells the functions of the program that their history is used up. */
 void jcv_release_functions(jcv *c, uint32_t mark);
 
+/* reach.c: which operands of an op require grad, for JPY_SAVES_READ of them (tape/tape.h), and
+ * whether the tape keeps something for its gradient then. */
+void jcv_operands_tracked(const jcv_node *n, bool *tracked);
+bool jcv_op_keeps(const jcv_node *n);
+
 /* ---- trait.c: traits of values ------------------------------------------------------------------
  * What may be so of a tensor on some paths of the graph only, as that it requires grad. */
 
@@ -171,6 +176,11 @@ typedef struct jcv_trait {
     bool by_number;                /* what is read back has it if its number is not 0 */
     bool branches; /* a flag is made for what a branch of the function alone decides, too */
 } jcv_trait;
+
+/* Whether it may have a history. */
+static inline bool jcv_is_float(const jcv_val *v) {
+    return v && v->type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(v->type->dtype);
+}
 
 /* That it requires grad, whatever decides it. */
 extern const jcv_trait jcv_requires_grad;

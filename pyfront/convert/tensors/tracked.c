@@ -58,10 +58,6 @@ bool jcv_tracked_always(jcv *c, jcv_val *v) {
     return true;
 }
 
-static bool is_float(const jcv_val *v) {
-    return v && v->type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(v->type->dtype);
-}
-
 /* Whether it requires grad for whatever reason only it and what it is computed of says: of
  * arguments of a recursion and of what loops carry that is not known before they are complete. */
 static bool whatever_else(const jcv *c, const jcv_val *v, unsigned depth) {
@@ -77,7 +73,7 @@ static bool whatever_else(const jcv *c, const jcv_val *v, unsigned depth) {
     bool any = false;
     bool computed = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad && v->depends;
     for (unsigned i = 0; computed && depth && i < n->n_in && !any; i++)
-        any = is_float(n->in[i]) && whatever_else(c, n->in[i], depth - 1);
+        any = jcv_is_float(n->in[i]) && whatever_else(c, n->in[i], depth - 1);
     return any;
 }
 

@@ -25,10 +25,6 @@ enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
 
 static bool certain(const asking *q, jcv_val *v);
 
-static bool is_float(const jcv_val *v) {
-    return v && v->type->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(v->type->dtype);
-}
-
 static bool is_loop(const jcv_node *n) {
     return jcv_role(n) == JN_ROLE_FOREACH || jcv_role(n) == JN_ROLE_WHILE;
 }
@@ -71,7 +67,7 @@ static void settle(const asking *q, jcv_node *n) {
     if (n->settled[q->t->which])
         return;
     for (unsigned i = first; i < n->n_in; i++)
-        on[i] = is_float(n->in[i]) && certain(q, n->in[i]);
+        on[i] = jcv_is_float(n->in[i]) && certain(q, n->in[i]);
     for (bool again = true; again;) {
         again = false;
         forget(q, body);
@@ -109,7 +105,7 @@ static bool certain_result(const asking *q, jcv_val *v, jcv_node *n) {
         q->t->by_itself(q->c, v) && (!q->t->where || certain(&(asking){q->c, q->t->where}, v));
     bool computes = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
     for (unsigned i = 0; computes && v->depends && i < n->n_in && !any; i++)
-        any = is_float(n->in[i]) && certain(q, n->in[i]);
+        any = jcv_is_float(n->in[i]) && certain(q, n->in[i]);
     return any;
 }
 
@@ -139,7 +135,7 @@ static void settle_around(const asking *q, const jcv_ctx *x) {
 }
 
 static bool lower(const asking *q, bool *on, jcv_val *v) {
-    if (!*on || !is_float(v) || certain(q, v))
+    if (!*on || !jcv_is_float(v) || certain(q, v))
         return false;
     *on = false;
     return true;
@@ -398,7 +394,7 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
     if (q->t->where && q->t->by_itself(q->c, v))
         flag = flag_of(&(asking){q->c, q->t->where}, v);
     for (unsigned i = 0; jcv_role(n) == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
-        if (n->op->grad && is_float(n->in[i]))
+        if (n->op->grad && jcv_is_float(n->in[i]))
             flag = either(q, flag_of(q, n->in[i]), flag, v);
     return flag;
 }
