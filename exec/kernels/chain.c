@@ -26,11 +26,13 @@
 enum {
     LEAST = 2048,        /* elements that pay for cutting */
     LONGEST_ROW = 16384, /* elements behind the dim that is cut */
-    MOST_LINKS = 96,
-    WINDOW = 256 /* nodes looked at from the first one of a chain */
+    MOST_LINKS = 160,
+    MOST_AGAIN = 8, /* times that a window is marked again for what leads to members */
+    WINDOW = 256    /* nodes looked at from the first one of a chain */
 };
 
 enum { BEFORE, MEMBER, BEHIND, REDUCED };
+enum { LEADS = 1, ASKED = 2 };
 
 typedef struct finder {
     const jn_seginst *inst;
@@ -38,6 +40,7 @@ typedef struct finder {
     jn_arena *a;
     uint32_t *producer; /* per value: the node that computes it */
     uint8_t *mark;      /* per node, of the window */
+    uint8_t *leads;     /* per node: ASKED if a member reads it, LEADS if it is to be one, then */
     uint32_t *list;     /* entries of the order that are left */
     uint32_t *next, n_list;
     jn_members *found; /* per chain */
@@ -139,7 +142,8 @@ static bool make_space(const finder *f, uint32_t node, bool flat, jn_space *s) {
  * one itself; REDUCED if it is one whose result is there when the chain has ended. */
 static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t first) {
     const jn_segnode *n = f->v->nodes[node].n;
-    bool waits = false, linked = node == first, reduced = reduces(f, s, node);
+    bool waits = false, linked = node == first || (f->leads[node] & LEADS);
+    bool reduced = reduces(f, s, node);
     bool member = reduced || fits(f, s, node);
     for (uint32_t i = 0; i < n->n_in; i++) {
         if (n->in[i].kind != JN_SRC_NODE)
@@ -170,9 +174,9 @@ static uint8_t judge(const finder *f, const jn_space *s, uint32_t node, uint32_t
     return member && linked ? (reduced ? REDUCED : MEMBER) : waits ? BEHIND : BEFORE;
 }
 
-/* Marks the window from entry `at` on; how many members there are, and the last one's entry. */
-static uint32_t mark_window(finder *f, const jn_space *s, uint32_t at, uint32_t end,
-                            uint32_t *last) {
+/* Marks the window from entry `at` on, once; how many members there are, and the last one's entry.
+ */
+static uint32_t mark_once(finder *f, const jn_space *s, uint32_t at, uint32_t end, uint32_t *last) {
     uint32_t members = 0;
     bool added = false; /* to an accumulator, behind the chain */
     memset(f->mark, BEFORE, f->inst->seg->n_nodes);
@@ -192,6 +196,40 @@ static uint32_t mark_window(finder *f, const jn_space *s, uint32_t at, uint32_t 
             *last = k;
         }
     }
+    return members;
+}
+
+/* Whether there are nodes of the space in front of the chain that lead to members: what a gradient
+ * makes of a single number and of the forward pass reads no member, but is read by one. */
+static bool find_leading(finder *f, const jn_space *s, uint32_t at, uint32_t last) {
+    bool whole, found = false;
+    for (uint32_t k = last + 1; k-- > at;) {
+        uint32_t node = f->list[k];
+        const jn_segnode *n = f->v->nodes[node].n;
+        if (f->mark[node] == BEFORE && f->leads[node] == ASKED && fits(f, s, node)) {
+            f->leads[node] |= LEADS;
+            found = true;
+        }
+        if (f->mark[node] != MEMBER && !(f->leads[node] & LEADS))
+            continue;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            uint32_t from = n->in[i].kind == JN_SRC_NODE
+                                ? jn_value_root(f->inst, jn_value_of(f->inst, &n->in[i]), &whole)
+                                : jn_nobody;
+            if (from != jn_nobody)
+                f->leads[f->producer[from]] |= ASKED;
+        }
+    }
+    return found;
+}
+
+/* Marks the window till what leads to members is one, too. */
+static uint32_t mark_window(finder *f, const jn_space *s, uint32_t at, uint32_t end,
+                            uint32_t *last) {
+    memset(f->leads, 0, f->inst->seg->n_nodes);
+    uint32_t members = mark_once(f, s, at, end, last);
+    for (int again = 0; again < MOST_AGAIN && members && find_leading(f, s, at, *last); again++)
+        members = mark_once(f, s, at, end, last);
     return members;
 }
 
@@ -260,10 +298,11 @@ janus_status jn_find_chains(jn_seginst *inst, jn_variant *v) {
     finder f = {.inst = inst, .v = v, .a = &inst->arena, .n_list = seg->n_nodes};
     f.producer = jn_arena_zalloc(f.a, (seg->n_values + 1) * sizeof *f.producer);
     f.mark = jn_arena_zalloc(f.a, seg->n_nodes + 1);
+    f.leads = jn_arena_zalloc(f.a, seg->n_nodes + 1);
     f.list = jn_arena_alloc(f.a, (seg->n_nodes + 1) * sizeof *f.list);
     f.next = jn_arena_alloc(f.a, (seg->n_nodes + 1) * sizeof *f.next);
     f.found = jn_arena_zalloc(f.a, (seg->n_nodes / 2 + 1) * sizeof *f.found);
-    if (!f.producer || !f.mark || !f.list || !f.next || !f.found)
+    if (!f.producer || !f.mark || !f.leads || !f.list || !f.next || !f.found)
         return JN_NO_MEMORY();
     for (uint32_t i = 0; i < seg->n_nodes; i++) {
         f.list[i] = i;
@@ -283,9 +322,12 @@ janus_status jn_find_chains(jn_seginst *inst, jn_variant *v) {
     if (!v->chains)
         return JN_NO_MEMORY();
     JN_TRY(jn_chains_settle(inst, v, f.a, f.found, v->n_chains, f.list, f.n_list));
-    for (uint32_t c = 0; c < v->n_chains; c++)
-        JN_TRY(jn_chain_build(&f.found[c], &v->chains[c]));
     v->order = f.list;
-    v->n_order = f.n_list;
+    for (uint32_t i = 0; i < f.n_list; i++)
+        if (f.list[i] < seg->n_nodes || f.found[f.list[i] - seg->n_nodes].n)
+            v->order[v->n_order++] = f.list[i];
+    for (uint32_t c = 0; c < v->n_chains; c++)
+        if (f.found[c].n)
+            JN_TRY(jn_chain_build(&f.found[c], &v->chains[c]));
     return JANUS_OK;
 }

@@ -250,7 +250,7 @@ static void count_readers(const again *a, uint32_t n_chains, uint32_t *outside, 
     }
 }
 
-/* Nodes whose results nobody reads any more are left out, but for the last one of a chain. */
+/* Nodes whose results nobody reads any more are left out; nothing may be left of a chain. */
 static bool prune(again *a, uint32_t n_chains, const uint32_t *all) {
     bool any = false;
     for (uint32_t c = 0; c < n_chains; c++) {
@@ -261,12 +261,12 @@ static bool prune(again *a, uint32_t n_chains, const uint32_t *all) {
             bool read = false;
             for (uint32_t k = 0; k < node->n_out; k++)
                 read |= all[node->value[k]] || a->inst->values[node->value[k]].output >= 0;
-            if (read || (n == 0 && l + 1 == m->n))
+            if (read)
                 m->node[n++] = m->node[l];
             else
                 any = true;
         }
-        m->n = n;
+        m->n = n > m->n_again ? n : 0;
     }
     return any;
 }

@@ -60,8 +60,8 @@ static bool is_step(const builder *b, const jn_vnode *vn) {
         if (vn->n->in[i].kind == JN_SRC_SCALAR || v->rank < 0)
             return false;
         bool inside = read_link(b, &vn->n->in[i], &value) != jn_nobody;
-        if (jn_view_numel(v) == b->m->space.shape->numel ? !inside && !v->contiguous
-                                                         : inside || !jn_single_element(v))
+        bool whole = jn_view_numel(v) == b->m->space.shape->numel;
+        if (inside ? !whole : !(whole && v->contiguous) && !jn_single_element(v))
             return false;
     }
     return true;

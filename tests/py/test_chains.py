@@ -113,15 +113,18 @@ def test_values(threads):
         janus.set_num_threads(before)
 
 
-def test_gradients():
+@pytest.mark.parametrize("ends", ["numbers", "sum"])
+def test_gradients(ends):
+    """`ends`: what the gradient begins with, a tensor or a single number that is the same for all."""
     for seed in SEEDS:
         rng = random.Random(10_000 + seed)
         space, others = SPACES[seed % len(SPACES)]
-        text = program(rng, space, others, rng.randint(3, 10))
+        text = program(rng, space, others, rng.randint(3, 10) if ends == "numbers" else rng.randint(5, 40))
         f = made(text)
 
         def step(x):
-            (f(x)[-1] + x[0] * 0.125).square().mean().backward()
+            last = f(x)[-1] + x[0] * 0.125
+            (last.square().mean() if ends == "numbers" else last.mean().square()).backward()
             return [t.grad for t in x]
         g = janus.function(step, measure=False, verify="never")
         for _ in range(2):
@@ -185,13 +188,42 @@ def test_operands_changed_on_the_way():
         assert g.stats()["graph"] > 0
 
 
-def longest(step, *operands):
-    """Ops of the longest chain of a call of a graph."""
+def kernels(step, *operands):
+    """Names of what a call of a graph runs."""
     step(*operands)
     step(*operands)
     with janus.profile() as p:
         step(*operands)
-    return max(int(e["name"].split()[0]) if " ops to " in e["name"] else 1 for e in p.events if e["kind"] == "kernel")
+    return [e["name"] for e in p.events if e["kind"] == "kernel"]
+
+
+def longest(step, *operands):
+    """Ops of the longest chain of a call of a graph."""
+    return max(int(name.split()[0]) if " ops to " in name else 1 for name in kernels(step, *operands))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_gradients_of_a_sum(power):
+    """What a gradient makes of a single number and of the forward pass is part of the chain that reads it: one chain for
+    all where the number is known, else one before the sum and one behind it."""
+    def step(x):
+        y = x
+        for k in range(4):
+            y = (y * 1.5 + 0.25 - y.abs()).clamp(-4.0, 4.0) * y
+        for k in range(4):
+            y = y.relu() - y * 0.125
+        total = y.sum()
+        (total if power == 1 else total * total).backward()
+        return total.detach()
+    x = tensor(random.Random(8), (20011,)).requires_grad_()
+    expected = step(x)
+    g = janus.function(step, measure=False, verify="never")
+    y = x.detach().clone().requires_grad_()
+    found = [name for name in kernels(g, y) if " ops to " in name or "relu" in name]
+    assert len(found) == power and all(" ops to " in name for name in found), found
+    y.grad = None
+    same(expected, g(y), "the sum")
+    same(x.grad, y.grad, "the gradient")
 
 
 def test_what_costs_more_to_compute_again():
