@@ -98,8 +98,13 @@ static size_t class_size(int c) {
 }
 
 /* To the system.  The C library keeps the pages of a block that lies between others in use: what it
- * is given should not make the process larger than what is in use has. */
+ * is given should not make the process larger than what is in use has.  Nor should small blocks
+ * that it makes of the place later on, each of which would fill a huge page. */
 static void give(block *b, size_t size) {
+#ifdef MADV_NOHUGEPAGE
+    if (size >= LEAST_HUGE)
+        (void)madvise(b, size & ~(size_t)(HUGE_PAGE - 1), MADV_NOHUGEPAGE);
+#endif
 #ifdef MADV_DONTNEED
     long asked = sysconf(_SC_PAGESIZE);
     size_t page = asked > 0 ? (size_t)asked : size, skip = (page - (uintptr_t)b % page) % page;
