@@ -18,7 +18,7 @@ enum {
     SETTLE_ROWS = 64,        /* worth a block of a lane's own */
     PRODUCT_BYTES = 4 << 20, /* of collected rows: more are multiplied before the next group, unless
                                 the sum, which is read and written then, is larger than both */
-    APART_BYTES = 4 << 20    /* of collected rows, whose memory goes back when the sum is read */
+    APART_BYTES = 1 << 20    /* of collected rows, whose memory goes back when the sum is read */
 };
 
 static janus_status no_memory(const jn_acc *a) {
