@@ -3,6 +3,7 @@
 #include "ops/cpu/box.h"
 
 #include <string.h>
+#include <wchar.h>
 
 #include "ops/cpu/ew.h"
 
@@ -42,9 +43,43 @@ void jn_box_dim(jn_box *b, int64_t dim, int64_t to, int64_t from) {
                 y[i * to] = x[i * from];                                                           \
     }
 
+/* Rows of a head or of a cell are often so short that a call for each would cost more than they. */
+static void copy_row(char *dst, const char *src, size_t bytes) {
+    switch (bytes) {
+    case 16:
+        memcpy(dst, src, 16);
+        break;
+    case 32:
+        memcpy(dst, src, 32);
+        break;
+    case 64:
+        memcpy(dst, src, 64);
+        break;
+    default:
+        memcpy(dst, src, bytes);
+    }
+}
+
+/* One element n times. */
+static void fill_row(char *dst, const char *src, size_t bytes, size_t size) {
+    if (size == sizeof(wchar_t)) { /* the C library's fill is made for the processor at hand */
+        wchar_t bits;
+        memcpy(&bits, src, size);
+        wmemset((wchar_t *)(void *)dst, bits, bytes / size);
+        return;
+    }
+    memcpy(dst, src, size);
+    for (size_t done = size; done < bytes; done *= 2)
+        memcpy(dst + done, dst, done < bytes - done ? done : bytes - done);
+}
+
 static void line(char *dst, const char *src, int64_t n, int64_t to, int64_t from, size_t size) {
     if (to == 1 && from == 1) {
-        memcpy(dst, src, (size_t)n * size);
+        copy_row(dst, src, (size_t)n * size);
+        return;
+    }
+    if (to == 1 && from == 0) {
+        fill_row(dst, src, (size_t)n * size, size);
         return;
     }
     switch (size) {
@@ -85,6 +120,74 @@ static void lines(void *arg, int64_t begin, int64_t end) {
     }
 }
 
+/* ---- turned boxes ------------------------------------------------------------------------------
+ *
+ * Rows of the last dim are columns of the one before it where they come from.  Squares go by way of
+ * a small one, so that a line of the cache is read once and written once, however far apart lines
+ * lie.
+ */
+
+enum { SIDE = 16 };
+
+static bool is_turned(const jn_box *b) {
+    int last = b->rank - 1;
+    return last > 0 && b->to[last] == 1 && b->from[last] > 1 && b->from[last - 1] == 1;
+}
+
+#define TURN(T)                                                                                    \
+    {                                                                                              \
+        T square[SIDE][SIDE], *y = (T *)dst;                                                       \
+        const T *x = (const T *)src;                                                               \
+        for (int64_t j = 0; j < n; j++)                                                            \
+            memcpy(square[j], x + j * from, (size_t)m * sizeof(T));                                \
+        for (int64_t i = 0; i < m; i++)                                                            \
+            for (int64_t j = 0; j < n; j++)                                                        \
+                y[i * to + j] = square[j][i];                                                      \
+    }
+
+/* m rows of n elements, at most SIDE of either. */
+static inline void turn(char *dst, const char *src, int64_t m, int64_t n, int64_t to, int64_t from,
+                        size_t size) {
+    switch (size) {
+    case 1:
+        TURN(uint8_t) break;
+    case 2:
+        TURN(uint16_t) break;
+    case 4:
+        TURN(uint32_t) break;
+    default:
+        TURN(uint64_t) break;
+    }
+}
+
+/* Rows [begin, end) of all dims but the last two. */
+static void turned_rows(void *arg, int64_t begin, int64_t end) {
+    const jn_box *b = arg;
+    int last = b->rank - 1;
+    int64_t m = b->dims[last - 1], n = b->dims[last], size = (int64_t)b->size;
+    while (begin < end) {
+        int64_t rest = begin / m, i = begin % m, to = i * b->to[last - 1], from = i;
+        int64_t rows = m - i < end - begin ? m - i : end - begin;
+        for (int d = last - 2; d >= 0; d--) {
+            to += rest % b->dims[d] * b->to[d];
+            from += rest % b->dims[d] * b->from[d];
+            rest /= b->dims[d];
+        }
+        for (int64_t r = 0; r < rows; r += SIDE)
+            for (int64_t j = 0; j < n; j += SIDE) {
+                int64_t high = rows - r < SIDE ? rows - r : SIDE,
+                        wide = n - j < SIDE ? n - j : SIDE;
+                char *dst = b->dst + (to + r * b->to[last - 1] + j) * size;
+                const char *src = b->src + (from + r + j * b->from[last]) * size;
+                if (high == SIDE && wide == SIDE) /* loops of known length */
+                    turn(dst, src, SIDE, SIDE, b->to[last - 1], b->from[last], b->size);
+                else
+                    turn(dst, src, high, wide, b->to[last - 1], b->from[last], b->size);
+            }
+        begin += rows;
+    }
+}
+
 void jn_box_copy(const jn_box *b, const jn_par *par) {
     if (b->empty)
         return;
@@ -95,8 +198,9 @@ void jn_box_copy(const jn_box *b, const jn_par *par) {
     int64_t n = 1, line_size = b->dims[b->rank - 1];
     for (int d = 0; d < b->rank - 1; d++)
         n *= b->dims[d];
+    jn_range_fn copy = is_turned(b) ? turned_rows : lines;
     if (n * line_size >= 2 * JN_EW_GRAIN && par->threads > 1)
-        par->run(par, n, JN_EW_GRAIN / (line_size + 1) + 1, lines, (void *)(uintptr_t)b);
+        par->run(par, n, JN_EW_GRAIN / (line_size + 1) + 1, copy, (void *)(uintptr_t)b);
     else
-        lines((void *)(uintptr_t)b, 0, n);
+        copy((void *)(uintptr_t)b, 0, n);
 }

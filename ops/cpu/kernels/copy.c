@@ -18,13 +18,27 @@ static void reference(const jn_kargs *k, unsigned op) {
     f(k);
 }
 
-/* out = x, whose dims are out's, with any strides. */
+/* out = x, which may be broadcast, with any strides. */
 static void copy_strided(const jn_kargs *k, const jn_view *x, const jn_view *out) {
-    jn_kargs c = *k;
-    c.in = x;
-    c.out = out;
-    c.n_in = c.n_out = 1;
-    jn_isa.kernel[JN_OP_ID_clone][out->dtype](&c);
+    jn_box b;
+    jn_box_init(&b, jn_elem_size(out->dtype), out->data, x->data);
+    for (int d = 0; d < out->rank; d++) {
+        int at = d - (out->rank - x->rank);
+        jn_box_dim(&b, out->dims[d], out->strides[d],
+                   at < 0 || x->dims[at] == 1 ? 0 : x->strides[at]);
+    }
+    jn_box_copy(&b, k->par);
+}
+
+static void clone(const jn_kargs *k) {
+    if (jn_ew_plain(&k->in[0], &k->out[0]))
+        jn_isa.kernel[JN_OP_ID_clone][k->out[0].dtype](k);
+    else
+        copy_strided(k, &k->in[0], &k->out[0]);
+}
+jn_kernel_fn jn_cpu_clone(const jn_sig *sig) {
+    (void)sig;
+    return clone;
 }
 
 /* ---- views
