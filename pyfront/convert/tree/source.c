@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "pyfront/base/codes.h"
+#include "pyfront/base/tracing.h"
 #include "pyfront/convert/tree/file.h"
 
 static PyObject *given; /* of codes: (ast node, name of a class or None) */
@@ -285,8 +286,7 @@ static PyObject *class_of(PyObject *node) {
     return in_class;
 }
 
-jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
-    *out_why = NULL;
+static jpy_source *source_of(PyObject *code, PyObject *globals, const char **out_why) {
     jpy_source *out = given_source(code);
     if (out || PyErr_Occurred())
         return out;
@@ -302,9 +302,20 @@ jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_wh
     return out;
 }
 
+/* `linecache` and `ast` are asked by the package, whatever is decorated of them. */
+jpy_source *jpy_source_of(PyObject *code, PyObject *globals, const char **out_why) {
+    *out_why = NULL;
+    jpy_plain_begin();
+    jpy_source *out = source_of(code, globals, out_why);
+    jpy_plain_end();
+    return out;
+}
+
 PyObject *jpy_source_node(PyObject *code, PyObject *globals) {
     const char *why;
+    jpy_plain_begin();
     PyObject *node = node_of(code, globals, &why);
+    jpy_plain_end();
     if (!node)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     PyObject *in_class = class_of(node);
