@@ -14,7 +14,7 @@
 
 enum {
     TILE = 1024,      /* elements; a handful of buffers is in the nearest cache */
-    ROW_TILE = 4096,  /* where rows are added up, a kernel for each: less at once pays for calls */
+    ROW_TILE = 2048,  /* where rows are added up, a kernel for each: less at once pays for calls */
     LONG_TILE = 8192, /* where one program is all, which needs no buffers */
     SUM_TILE = JN_SUM_AT_ONCE,
     MOST_OPERANDS = 16

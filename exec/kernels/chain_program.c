@@ -250,6 +250,16 @@ static void find_changes(writer *w) {
     }
 }
 
+/* Operands that are set for each tile come first. */
+static void order_operands(jn_program *p) {
+    for (uint32_t i = 0; i < p->n_operands; i++)
+        if (p->operand[i].place == JN_PLACE_VIEW) {
+            jn_step_operand o = p->operand[p->n_moving];
+            p->operand[p->n_moving++] = p->operand[i];
+            p->operand[i] = o;
+        }
+}
+
 janus_status jn_chain_program(const jn_members *m, const jn_chain *c, jn_part *part,
                               const uint32_t *producer) {
     jn_program *p = part->program;
@@ -270,5 +280,6 @@ janus_status jn_chain_program(const jn_members *m, const jn_chain *c, jn_part *p
     for (uint32_t next = choose(&w); next != jn_nobody; next = choose(&w))
         add_item(&w, next);
     add_move(&w, JN_STEP_END);
+    order_operands(p);
     return JANUS_OK;
 }

@@ -28,23 +28,32 @@ static void spread(char *to, const char *from, size_t size, int64_t n) {
         memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
-/* The data of each view at the first tile of the range. */
-static void point(const job *j, jn_view *views, int64_t *step, char *memory, int64_t first) {
+/* A view that lies elsewhere in each tile. */
+typedef struct moving {
+    jn_view *view;
+    int64_t step;
+} moving;
+
+/* The data of each view at the first tile of the range; how many move from tile to tile. */
+static uint32_t point(const job *j, jn_view *views, moving *moves, char *memory, int64_t first) {
     const jn_chain *c = j->c;
+    uint32_t n = 0;
     for (uint32_t l = 0; l < c->n; l++)
-        for (uint32_t i = 0; i < c->link[l].n_views; i++, views++, step++) {
+        for (uint32_t i = 0; i < c->link[l].n_views; i++, views++) {
             const jn_chain_view *v = &c->link[l].view[i];
             *views = v->view;
-            *step = v->kind == JN_CHAIN_MOVES ? v->step : 0;
             if (v->kind == JN_CHAIN_BUFFER)
                 views->data = memory + (size_t)v->index * c->buffer_bytes;
             else if (v->kind == JN_CHAIN_SPREAD)
                 views->data = memory + (size_t)(c->n_buffers + v->index) * c->buffer_bytes;
             else if (v->kind != JN_CHAIN_REGISTER)
                 views->data = jn_operand_data(j->seg, j->data, &v->src);
-            if (*step)
-                views->data = (char *)views->data + first * *step;
+            if (v->kind == JN_CHAIN_MOVES && v->step) {
+                views->data = (char *)views->data + first * v->step;
+                moves[n++] = (moving){views, v->step};
+            }
         }
+    return n;
 }
 
 static void shorten(const jn_chain *c, jn_view *views) {
@@ -96,20 +105,17 @@ static running begin_program(const jn_program *p, const jn_view *views, char *me
 /* The program on a tile of n elements.  What is left of a last block lies in slots for its time. */
 static void run_program(const jn_program *p, running *r, const jn_view *views, int64_t n) {
     int64_t block = jn_step_block(), whole = n / block, rest = n % block;
-    for (uint32_t i = 0; i < p->n_operands; i++) {
+    for (uint32_t i = 0; i < p->n_moving; i++) {
         const jn_step_operand *o = &p->operand[i];
-        if (o->place == JN_PLACE_VIEW)
-            r->step[o->step].data[o->operand] = views[o->index].data;
+        r->step[o->step].data[o->operand] = views[o->index].data;
     }
     jn_steps_run(r->step, whole);
     if (!rest)
         return;
     for (int after = 0; after < 2; after++) {
-        for (uint32_t i = 0; i < p->n_operands; i++) {
+        for (uint32_t i = 0; i < p->n_moving; i++) {
             const jn_step_operand *o = &p->operand[i];
             char *slot = r->slots + (size_t)o->slot * BLOCK_BYTES;
-            if (o->place != JN_PLACE_VIEW)
-                continue;
             char *at = (char *)views[o->index].data + whole * block * o->size;
             r->step[o->step].data[o->operand] = slot;
             if (o->writes == after)
@@ -157,15 +163,15 @@ static void run_tiles(void *arg, int64_t begin, int64_t end) {
     const jn_chain *c = j->c;
     size_t buffers = (size_t)(c->n_buffers + c->n_spread) * c->buffer_bytes;
     size_t programs = programs_bytes(c);
-    char *memory = jn_alloc_aligned(buffers + programs +
-                                    c->n_views * (sizeof(jn_view) + sizeof(int64_t)) + 64);
+    char *memory =
+        jn_alloc_aligned(buffers + programs + c->n_views * (sizeof(jn_view) + sizeof(moving)) + 64);
     if (!memory) {
         __atomic_fetch_or(j->flags, JN_KFLAG_MEMORY, __ATOMIC_RELAXED);
         return;
     }
     jn_view *views = (jn_view *)(void *)(memory + buffers + programs);
-    int64_t *step = (int64_t *)(void *)(views + c->n_views);
-    point(j, views, step, memory, begin);
+    moving *moves = (moving *)(void *)(views + c->n_views);
+    uint32_t n_moves = point(j, views, moves, memory, begin);
     for (uint32_t k = 0; k < c->n_spread; k++) {
         const jn_chain_view *v = &c->spread[k];
         spread(memory + (size_t)(c->n_buffers + v->index) * c->buffer_bytes,
@@ -191,8 +197,8 @@ static void run_tiles(void *arg, int64_t begin, int64_t end) {
                 sum_tile(j, &c->link[c->part[p].first], views, t, n);
             else
                 run_kernels(j, &c->part[p], views);
-        for (uint32_t i = 0; i < c->n_views; i++)
-            views[i].data = (char *)views[i].data + step[i];
+        for (uint32_t i = 0; i < n_moves; i++)
+            moves[i].view->data = (char *)moves[i].view->data + moves[i].step;
     }
     jn_free_aligned(memory);
 }

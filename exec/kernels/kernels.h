@@ -98,6 +98,7 @@ typedef struct jn_program {
     jn_step *step;
     jn_step_operand *operand;
     uint32_t n_steps, n_operands, n_registers, n_slots;
+    uint32_t n_moving; /* operands in views, which come first */
 } jn_program;
 
 /* Links that run one after the other on a tile: a program of all of them, a kernel each, or a sum.
