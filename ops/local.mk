@@ -71,6 +71,7 @@ libjanus_all_la_SOURCES += \
 JN_ISA_SOURCES = \
 	ops/cpu/isa/binary.c \
 	ops/cpu/isa/gemm.c \
+	ops/cpu/isa/moments.c \
 	ops/cpu/isa/nn.c \
 	ops/cpu/isa/optim.c \
 	ops/cpu/isa/pool.c \

@@ -107,6 +107,8 @@ typedef struct jn_isa_table {
     double (*logsumexp[2])(const void *x, int64_t n);
     /* Mean, and as result the sum of squared distances from it. */
     double (*moments[2])(const void *x, int64_t n, double *mean);
+    /* of two rows of f32: means and sums of squares, the same bits */
+    void (*moments_of_two)(const float *x, const float *y, int64_t n, double *mean, double *m2);
     /* y = (x - mean) * invstd * w + b; w and b may be NULL. */
     void (*affine[2])(const void *x, const void *w, const void *b, void *y, int64_t n, double mean,
                       double invstd);
@@ -171,7 +173,7 @@ jn_kernel_fn jn_cpu_fallback(const jn_sig *sig);
 #endif
 
 #define JN_ISA_FILLS(X)                                                                            \
-    X(unary) X(binary) X(gemm) X(reduce) X(nn) X(optim) X(pool) X(rng) X(steps) X(taps)
+    X(unary) X(binary) X(gemm) X(moments) X(reduce) X(nn) X(optim) X(pool) X(rng) X(steps) X(taps)
 
 #define JN_DECLARE_FILL(name)                                                                      \
     void jn_isa_fill_##name##_generic(jn_isa_table *t);                                            \

@@ -204,13 +204,18 @@ static void norm_range(void *arg, int64_t begin, int64_t end) {
     const norm *j = arg;
     int d = j->k->in[0].dtype;
     size_t size = jn_elem_size(d);
-    for (int64_t i = begin; i < end; i++) {
+    double mean[2], m2[2];
+    for (int64_t i = begin, which = 0; i < end; i++, which ^= 1) {
         size_t at = (size_t)(i * j->n) * size;
         const char *x = (const char *)j->k->in[0].data + at;
-        double mean, m2 = jn_isa.moments[d](x, j->n, &mean);
-        double invstd = 1.0 / sqrt(m2 / (double)j->n + j->eps);
-        jn_isa.affine[d](x, j->w, j->b, (char *)j->k->out[0].data + at, j->n, mean, invstd);
-        store(&j->k->out[1], i, mean);
+        if (which == 0 && i + 1 < end && d == JANUS_F32)
+            jn_isa.moments_of_two((const float *)(const void *)x,
+                                  (const float *)(const void *)x + j->n, j->n, mean, m2);
+        else if (which == 0 || d != JANUS_F32)
+            m2[which] = jn_isa.moments[d](x, j->n, &mean[which]);
+        double invstd = 1.0 / sqrt(m2[which] / (double)j->n + j->eps);
+        jn_isa.affine[d](x, j->w, j->b, (char *)j->k->out[0].data + at, j->n, mean[which], invstd);
+        store(&j->k->out[1], i, mean[which]);
         store(&j->k->out[2], i, invstd);
     }
 }
