@@ -180,15 +180,37 @@ static jcv_av *in_place(jcv *c, int op, jcv_av *a, jcv_av *b) {
     return NULL;
 }
 
+/* Whether operators and comparisons of this built-in type are known to take nothing but what
+ * derives from it, and numbers.  Others take what they like: the keys of a dict take any set, a
+ * Decimal compares itself with what is registered as rational. */
+static bool takes_its_own(const PyTypeObject *s, bool compared) {
+    static PyTypeObject *const of[] = {
+        &PyLong_Type,  &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type,
+        &PyTuple_Type, &PyList_Type,  &PyDict_Type, &PyRange_Type,   &PySlice_Type,   &PyType_Type};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (s == of[i])
+            return true;
+    if (s == jpy.tensor_type || s == Py_TYPE(Py_None) || s == Py_TYPE(Py_Ellipsis) ||
+        s == Py_TYPE(Py_NotImplemented))
+        return true;
+    return compared ? s->tp_richcompare == PyBaseObject_Type.tp_richcompare : !s->tp_as_number;
+}
+
+/* Sets take each other. */
+static bool is_set(PyTypeObject *t) {
+    return PyType_IsSubtype(t, &PySet_Type) || PyType_IsSubtype(t, &PyFrozenSet_Type);
+}
+
 void jcv_native_decline(jcv *c, int op, jcv_av *self, jcv_av *other, bool inplace) {
     PyTypeObject *s = jcv_type_of(c, self), *t = jcv_type_of(c, other);
     /* what is called of a tensor is Tensor's, which takes all that derives from it */
     if (self->kind == AV_TENSOR)
         s = jpy.tensor_type;
-    bool known = s && (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE));
+    bool known = s && t && (takes_its_own(s, op < 0) || (is_set(s) && !is_set(t))) &&
+                 (s == jpy.tensor_type || (s->tp_flags & Py_TPFLAGS_IMMUTABLETYPE));
     /* tensors take what derives from numbers, text formats anything, and a type knows those that
      * derive from it */
-    if (!known || !t || self->kind == AV_HOST || PyType_IsSubtype(t, s) ||
+    if (!known || self->kind == AV_HOST || PyType_IsSubtype(t, s) ||
         PyType_IsSubtype(t, &PyLong_Type) || PyType_IsSubtype(t, &PyFloat_Type) ||
         PyType_IsSubtype(t, &PyComplex_Type) ||
         (op == JPY_MOD && (s == &PyUnicode_Type || s == &PyBytes_Type || s == &PyByteArray_Type)) ||
