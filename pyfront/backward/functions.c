@@ -86,10 +86,15 @@ static void request_done(request *q) {
     PyMem_Free(q->edges);
 }
 
-static int request_init(request *q, PyObject *outputs, PyObject *grads, PyObject *inputs) {
+static int request_init(request *q, const char *name, PyObject *outputs, PyObject *grads,
+                        PyObject *inputs) {
     if (as_tuple(outputs, &q->outputs) < 0 || as_tuple(grads, &q->grads) < 0 ||
         as_tuple(inputs, &q->inputs) < 0)
         return -1;
+    if (q->inputs && !PyTuple_GET_SIZE(q->inputs)) {
+        PyErr_Format(PyExc_RuntimeError, "`inputs` argument to `%s()` cannot be empty.", name);
+        return -1;
+    }
     q->n_roots = q->outputs ? (unsigned)PyTuple_GET_SIZE(q->outputs) : 0;
     q->n_inputs = q->inputs ? (unsigned)PyTuple_GET_SIZE(q->inputs) : 0;
     if (q->grads && PyTuple_GET_SIZE(q->grads) != (Py_ssize_t)q->n_roots) {
@@ -146,7 +151,7 @@ static PyObject *backward(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (flag(create, false, &create_graph) < 0 || flag(retain, create_graph, &retain_graph) < 0)
         return NULL;
     request q = {0};
-    int rc = request_init(&q, tensors, grads, inputs);
+    int rc = request_init(&q, "backward", tensors, grads, inputs);
     if (rc == 0)
         rc = jpy_backward(q.roots, q.seeds, q.n_roots, q.edges, q.n_inputs, q.found, retain_graph,
                           create_graph);
@@ -174,7 +179,7 @@ static PyObject *grad(PyObject *module, PyObject *args, PyObject *kwargs) {
         return NULL;
     request q = {0};
     PyObject *result = NULL;
-    int rc = request_init(&q, outputs, grads, inputs);
+    int rc = request_init(&q, "grad", outputs, grads, inputs);
     if (rc == 0)
         rc = jpy_backward(q.roots, q.seeds, q.n_roots, q.edges, q.n_inputs, q.found, retain_graph,
                           create_graph);

@@ -212,6 +212,7 @@ void jpy_src_check_tensor(jpy_guards *g, jpy_src *s, PyObject *o) {
                                   jpy_tensor_is_leaf(p),
                                   t->contiguous,
                                   p->base && !jpy_tensor_is_leaf(p),
+                                  false,
                                   jpy_tensor_hooked(p),
                                   t->rank,
                                   jn_arena_dup(&g->arena, t->dims, bytes + !bytes),
@@ -283,7 +284,8 @@ static bool kind_holds(const jpy_src *s, PyObject *v) {
     bool leaf = jpy_tensor_is_leaf(p);
     return t->dtype == w->dtype && t->rank == w->rank && t->contiguous == w->contiguous &&
            jpy_tensor_tracked(p) == w->requires_grad && leaf == w->leaf &&
-           (p->base && !leaf) == w->part && jpy_tensor_hooked(p) == w->hooked;
+           (p->base && !leaf) == w->part && !(p->base && w->alone) &&
+           jpy_tensor_hooked(p) == w->hooked;
 }
 
 static bool tensor_holds(const jpy_src *s, PyObject *v, PyObject *const *slots) {

@@ -90,6 +90,7 @@ typedef struct jpy_tensor_want {
     uint8_t dtype;
     bool requires_grad, leaf, contiguous;
     bool part;   /* a view of another tensor, with a history */
+    bool alone;  /* it must be no view, since that decides what is done with it */
     bool hooked; /* something is done when its gradient is known: a hook, retain_grad */
     int16_t rank;
     int64_t *dims, *strides;

@@ -516,7 +516,7 @@ def _rebuilt(out, callable_, args, n_pos, kwnames):
         if code and (type(at) is not types.FunctionType or code_digest(at.__code__) != code):
             raise Unknown("a function")
         want, want2, ident = (x if x is None else box(x) for x in (want, want2, ident))
-        tensor = tensor and (*tensor[:7], [tuple(x) for x in tensor[7]])
+        tensor = tensor and (*tensor[:7], [tuple(x) for x in tensor[7]], *tensor[8:])
         sources.append((kind, parent, index, obj, key, checks, number, same, want, want2, ident, type_, tensor, is_input, how, offset))
     kinds = []
     for ref, looks, guarded, digest in out["types"]:

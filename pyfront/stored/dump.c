@@ -47,9 +47,9 @@ static PyObject *tensor(const jpy_src *s) {
     const jpy_tensor_want *w = &s->tensor;
     if (!(s->checks & JPY_CHECK_TENSOR))
         return Py_NewRef(Py_None);
-    return Py_BuildValue("(iiiiiNNN)", w->dtype, w->requires_grad, w->leaf, w->contiguous, w->rank,
-                         int64s(w->dims, w->rank), int64s(w->strides, w->rank),
-                         list_of(w->n_any, any_dim, w->any));
+    return Py_BuildValue("(iiiiiNNNiii)", w->dtype, w->requires_grad, w->leaf, w->contiguous,
+                         w->rank, int64s(w->dims, w->rank), int64s(w->strides, w->rank),
+                         list_of(w->n_any, any_dim, w->any), w->part, w->alone, w->hooked);
 }
 
 static PyObject *source(const void *of, size_t i) {

@@ -37,11 +37,11 @@ static int take_type(jpy_building *b, PyObject *t) {
 }
 
 static int tensor(jpy_building *b, jpy_src *s, PyObject *t) {
-    int dtype, requires_grad, leaf, contiguous, rank;
+    int dtype, requires_grad, leaf, contiguous, part, alone, hooked, rank;
     PyObject *dims, *strides, *any;
     size_t n, n_strides;
-    if (!PyArg_ParseTuple(t, "iiiiiOOO!", &dtype, &requires_grad, &leaf, &contiguous, &rank, &dims,
-                          &strides, &PyList_Type, &any) ||
+    if (!PyArg_ParseTuple(t, "iiiiiOOO!iii", &dtype, &requires_grad, &leaf, &contiguous, &rank,
+                          &dims, &strides, &PyList_Type, &any, &part, &alone, &hooked) ||
         rank < 0 || rank > JN_MAX_RANK || dtype < 0 || dtype >= JANUS_DTYPE_COUNT)
         return -1;
     jpy_tensor_want *w = &s->tensor;
@@ -49,6 +49,9 @@ static int tensor(jpy_building *b, jpy_src *s, PyObject *t) {
                            .requires_grad = requires_grad,
                            .leaf = leaf,
                            .contiguous = contiguous,
+                           .part = part,
+                           .alone = alone,
+                           .hooked = hooked,
                            .rank = (int16_t)rank};
     w->dims = jpy_stored_numbers(b, dims, 0, INT64_MAX, &n);
     w->strides = w->dims ? jpy_stored_numbers(b, strides, INT64_MIN, INT64_MAX, &n_strides) : NULL;

@@ -170,6 +170,8 @@ static bool flag(jcv *c, const jcv_av *a, bool dflt) {
 }
 
 static void check_history(jcv *c, const asked *q) {
+    if (!q->n)
+        jcv_refuse(c, "autograd.grad with respect to nothing");
     for (unsigned i = 0; i < q->n_y; i++) {
         jpy_tensor *root = (jpy_tensor *)q->y[i]->py;
         jcv_val *v = jcv_tensor_val(c, q->y[i]->py);

@@ -58,6 +58,8 @@ static jpy_recipe *view_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jcv_rec *rec
         detached = detached || x->op == JN_OP(detach);
     if (!detached && jcv_leaf_tracked(c, jcv_proxy_of(c, rec->root)))
         jcv_refuse(c, "a view without history of a tensor that requires grad leaves the graph");
+    if (rec->root->moved) /* it is made before the tensor gets its new memory */
+        jcv_refuse(c, "a view of a tensor of the caller leaves the graph, whose data is set");
     r->kind = JPY_MAKE_VIEW;
     r->id = id_of(c, f, a->py);
     r->items = jcv_entry_alloc(c, f->e, sizeof *r->items);

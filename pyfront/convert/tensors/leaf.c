@@ -89,6 +89,7 @@ void jcv_set_requires_grad(jcv *c, jcv_av *x, bool on) {
         }
         if (((jpy_tensor *)r->proxy)->base || !jpy_guards_distinct(c->guards, r->src->slot))
             jcv_refuse(c, "the requires_grad of a view is set");
+        r->src->tensor.alone = true;
         r->flagged = true;
     }
     if (!r->parent && jcv_need_slot(c, r) != JANUS_OK)
@@ -115,8 +116,11 @@ static void no_views(jcv *c, const jcv_rec *r, const char *what) {
 
 void jcv_detach_in_place(jcv *c, jcv_av *x) {
     jpy_tensor *t = (jpy_tensor *)x->py;
+    jcv_rec *of = jcv_rec_of(c, t->t);
     if (t->base)
         jcv_refuse(c, "a view is detached in place");
+    if (of->src)
+        of->src->tensor.alone = true;
     if (!t->node) {
         jcv_set_requires_grad(c, x, false);
         return;

@@ -527,6 +527,25 @@ static janus_status other_names(jcv *c, jcv_rec *root) {
     return other_rows(c, root, again, stored);
 }
 
+/* Whether elements of a tensor may lie in one place (expand, as_strided). */
+static bool overlaps_itself(const janus_tensor *t) {
+    uint32_t left = 0;
+    int64_t reach = 0; /* of the dims with shorter steps, from first to last */
+    for (int d = 0; d < t->rank; d++)
+        left |= t->dims[d] > 1 ? 1u << d : 0;
+    while (left) {
+        int least = -1;
+        for (int d = 0; d < t->rank; d++)
+            if (left >> d & 1 && (least < 0 || t->strides[d] < t->strides[least]))
+                least = d;
+        if (t->strides[least] <= reach)
+            return true;
+        reach += (t->dims[least] - 1) * t->strides[least];
+        left &= ~(1u << least);
+    }
+    return false;
+}
+
 static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
     const jcv_rec *root = r->root;
     const char *why = NULL;
@@ -535,6 +554,8 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "made outside of the recursion";
     else if (root->src && root->src->tensor.part)
         why = "of the caller that is a view and has a history";
+    else if (root->src && overlaps_itself(root->t))
+        why = "of the caller whose elements share places";
     else if (by_leaf(r))
         why = "by way of a view that was made a leaf";
     else if (root->src && (c->views >> root->t->dtype & 1))
