@@ -75,6 +75,7 @@ typedef struct jpy_commit_step {
     uint32_t put;     /* WHOLE: so many pairs, the last, were put in after others were taken out */
     bool uncounted;   /* STORE: versions do not count it ... */
     uint32_t counted; /* ... 0, or the number + 1 of a result, whether they do */
+    uint32_t more;    /* STORE: so many versions more than one */
     bool needed;      /* STORE: by a gradient, what is stored or views of it */
 } jpy_commit_step;
 

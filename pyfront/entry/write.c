@@ -100,6 +100,7 @@ static bool add_step(jpy_writes *w, const jpy_making *m, const jpy_commit_step *
             x->uncounted = s->uncounted || (s->counted && !m->results[s->counted - 1].s.i) ||
                            ((jpy_tensor *)o)->no_version;
             x->only = m->e->lent[s->value->slot];
+            x->more = s->more;
         }
         return x != NULL;
     case JPY_COMMIT_LIST:
@@ -319,7 +320,7 @@ static int finish_store(jn_copies *copies, const jpy_write *x) {
     if (x->uncounted)
         jn_storage_wrote_unseen(x->target->storage);
     else
-        x->target->storage->version++;
+        x->target->storage->version += 1 + x->more;
     return 0;
 }
 

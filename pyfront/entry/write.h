@@ -39,6 +39,7 @@ typedef struct jpy_write {
     bool grown;        /* its place was made for it */
     bool uncounted;    /* a STORE that is no new version of the tensor */
     bool only;         /* of a STORE: the value is stored, and nothing else */
+    uint32_t more;     /* of a STORE: versions that are passed over */
     PyObject *o;       /* borrowed */
     PyObject *key, *v; /* owned */
     Py_ssize_t index;

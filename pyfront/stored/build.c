@@ -204,8 +204,8 @@ static int take_step(jpy_building *b, PyObject *t) {
     int kind, uncounted;
     PyObject *key, *value;
     jpy_commit_step s = {0};
-    if (!PyArg_ParseTuple(t, "iIOOIIpI", &kind, &s.slot, &key, &value, &s.when, &s.put, &uncounted,
-                          &s.counted))
+    if (!PyArg_ParseTuple(t, "iIOOIIpII", &kind, &s.slot, &key, &value, &s.when, &s.put, &uncounted,
+                          &s.counted, &s.more))
         return -1;
     s.kind = (jpy_commit_kind)kind;
     s.key = jpy_unboxed(b, key);

@@ -126,8 +126,8 @@ static PyObject *step(const void *of, size_t i) {
     const jpy_entry *e = of;
     const jpy_commit_step *s = &e->steps.data[i];
     PyObject *value = recipe(e, s->value);
-    return value ? Py_BuildValue("(iINNIIiI)", (int)s->kind, s->slot, box(s->key), value, s->when,
-                                 s->put, s->uncounted, s->counted)
+    return value ? Py_BuildValue("(iINNIIiII)", (int)s->kind, s->slot, box(s->key), value, s->when,
+                                 s->put, s->uncounted, s->counted, s->more)
                  : NULL;
 }
 

@@ -133,6 +133,7 @@ typedef struct jcv_rec {
     bool apart;                   /* of a view: has no history of its root's */
     bool uncounted;               /* of a view by way of .data: versions do not count its writes */
     bool wrote_counted;           /* of a root: a write that versions count is certain ... */
+    uint32_t n_counted;           /* ... so many of them ... */
     bool may_count;               /* ... or made on some path ... */
     bool wrote_uncounted;         /* ... and one by way of .data */
     bool flagged;                 /* of a bound one: its requires_grad was set ... */

@@ -199,6 +199,8 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
         count_of(c, r, &how);
         f->e->steps.data[f->e->steps.n - 1].uncounted = how.uncounted;
         f->e->steps.data[f->e->steps.n - 1].counted = how.counted;
+        f->e->steps.data[f->e->steps.n - 1].more =
+            r->may_count || !r->n_counted ? 0 : r->n_counted - 1;
         f->e->steps.data[f->e->steps.n - 1].needed = jcv_saved(r->root, true);
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))

@@ -667,6 +667,7 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept,
     root->n_writes++;
     root->wrote_uncounted = root->wrote_uncounted || r->uncounted;
     root->wrote_counted = root->wrote_counted || (!r->uncounted && c->ctx == c->main);
+    root->n_counted += !r->uncounted && c->ctx == c->main;
     root->may_count = root->may_count || (!r->uncounted && c->ctx != c->main);
     c->writes++;
     jcv_wrote_if(c, root->read_by_fn || (c->wires && may_be_stored(c, root)));
