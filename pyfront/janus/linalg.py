@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems of linear equations, inverses and Cholesky's factors of matrices, in batches.
+"""Systems of linear equations, inverses, Cholesky's factors, determinants, norms and products of matrices, in batches.
 
 Elimination column by column, made of other ops: gradients of all orders come by their gradients, and `janus.function` follows
 it like any other code.  The time is that of some ops for each column, which is right for small matrices.
 """
+import math
+
 from . import _C
 from ._shape import _broadcast_shapes
 
@@ -96,3 +98,115 @@ def cholesky(A, *, upper=False):
         raise LinAlgError(f"linalg.cholesky: {where}The factorization could not be completed because the input is not "
                           f"positive-definite (the leading minor of order {k} is not positive-definite).")
     return _C.stack(columns, dim=-2 if upper else -1) if columns else A.clone()
+
+
+def det(A):
+    """The determinant of each matrix: the product of the pivots of its elimination."""
+    _checked("linalg.det", A)
+    n = A.shape[-1]
+    rows, found = _C.arange(n, device=A.device), A.new_ones(A.shape[:-2])
+    for k in range(n):
+        best = A[..., k:, k].detach().abs().argmax(-1, keepdim=True) + k
+        order = _C.where(rows == k, best, _C.where(rows == best, k, rows)).unsqueeze(-1)
+        A = A.gather(-2, order.expand(A.shape))
+        pivot = A[..., k, k]
+        found = found * _C.where(best.squeeze(-1) == k, pivot, -pivot)
+        factor = A[..., k + 1:, k:k + 1] / _C.where(pivot == 0, 1.0, pivot).unsqueeze(-1).unsqueeze(-1)
+        A = _C.cat([A[..., :k + 1, :], A[..., k + 1:, :] - factor * A[..., k:k + 1, :]], -2)
+    return found
+
+
+def matrix_power(A, n):
+    """A multiplied by itself n times; of its inverse where n is negative, the identity where it is 0."""
+    _checked("linalg.matrix_power", A)
+    if n < 0:
+        return matrix_power(inv(A), -n)
+    found = None
+    while n:
+        if n & 1:
+            found = A if found is None else found @ A
+        n >>= 1
+        A = A @ A if n else A
+    return _C.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone() if found is None else found
+
+
+def cross(input, other, *, dim=-1):
+    """The cross product of vectors of 3 numbers along dim."""
+    if input.ndim != other.ndim:
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {input.ndim} and {other.ndim}")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    a, b = input.roll(-1, dim), other.roll(-1, dim)
+    return a * other.roll(1, dim) - input.roll(1, dim) * b
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The norm of order `ord` (any number; inf, -inf, 0) of all numbers, or along dims."""
+    x = x if dtype is None else x.to(dtype)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_NAMES.get(x.dtype, x.dtype)}")
+    if dim is None and keepdim:
+        dim = tuple(range(x.ndim))
+    of = (x.reshape(-1), 0) if dim is None else (x, dim)
+    if ord == math.inf:
+        return of[0].abs().amax(of[1], keepdim)
+    if ord == -math.inf:
+        return of[0].abs().amin(of[1], keepdim)
+    if ord == 0:
+        return (of[0] != 0).to(x.dtype).sum(of[1], keepdim)
+    if ord == 1:
+        return of[0].abs().sum(of[1], keepdim)
+    if ord == 2:
+        return of[0].norm(2, of[1], keepdim)
+    return of[0].abs().pow(ord).sum(of[1], keepdim).pow(1 / ord)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The norm of each matrix: "fro", or the largest or smallest (with a minus) sum of columns (1) or of rows (inf)."""
+    A = A if dtype is None else A.to(dtype)
+    if A.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    rows, columns = (d % A.ndim for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise NotImplementedError(f"linalg.matrix_norm: order {ord!r} needs singular values, which janus does not compute")
+    along, rest = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(along, keepdim=True)
+    found = sums.amax(rest, True) if ord > 0 else sums.amin(rest, True)
+    return found if keepdim else found.squeeze(max(rows, columns)).squeeze(min(rows, columns))
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """A vector's norm (`dim` one number, or `ord` None), or that of matrices (two dims, or a matrix with an `ord`)."""
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) == 2 or (dim is None and A.ndim == 2):
+        return matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)
+    if dim is None and A.ndim != 1:
+        raise RuntimeError(f"linalg.norm: If ord is given but dim is not, the input must be 1- or 2-dimensional. Got {A.ndim} dims.")
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def multi_dot(tensors):
+    """The product of two or more matrices, in the order that needs the fewest products of numbers; the first and last may be vectors."""
+    parts = list(tensors)
+    if len(parts) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(parts)}")
+    first, last = parts[0].ndim == 1, parts[-1].ndim == 1
+    parts[0], parts[-1] = parts[0].unsqueeze(0) if first else parts[0], parts[-1].unsqueeze(1) if last else parts[-1]
+    sizes = [p.shape[0] for p in parts] + [parts[-1].shape[1]]
+    least = {(i, i): (0, None) for i in range(len(parts))}  # dynamic programming over what is between two brackets
+    for length in range(1, len(parts)):
+        for i in range(len(parts) - length):
+            j = i + length
+            least[i, j] = min((least[i, k][0] + least[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+
+    def product(i, j):
+        k = least[i, j][1]
+        return parts[i] if i == j else product(i, k) @ product(k + 1, j)
+    found = product(0, len(parts) - 1)
+    return found.squeeze(-1) if last and not first else found.squeeze(0) if first and not last else found.reshape(()) if first else found

@@ -88,6 +88,7 @@ int jpy_bind_select(jpy_bound *b, PyObject *const *a);
 int jpy_bind_smooth_l1(jpy_bound *b, PyObject *const *a);
 int jpy_bind_softmax(jpy_bound *b, PyObject *const *a);
 int jpy_bind_sort(jpy_bound *b, PyObject *const *a);
+int jpy_bind_argsort(jpy_bound *b, PyObject *const *a);
 int jpy_bind_squeeze(jpy_bound *b, PyObject *const *a);
 int jpy_bind_stack(jpy_bound *b, PyObject *const *a);
 int jpy_bind_sub(jpy_bound *b, PyObject *const *a);

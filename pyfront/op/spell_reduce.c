@@ -165,7 +165,7 @@ int jpy_bind_cumsum(jpy_bound *b, PyObject *const *a) {
     return one_dim(a[1], &ATTRS(janus_cumsum_attrs)->axis);
 }
 
-/* input, dim, descending */
+/* input, dim, descending, stable: it always is */
 int jpy_bind_sort(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(sort), a, 1) < 0)
         return -1;
@@ -173,6 +173,14 @@ int jpy_bind_sort(jpy_bound *b, PyObject *const *a) {
     int on = a[2] ? PyObject_IsTrue(a[2]) : 0;
     s->descending = on;
     b->result = JPY_RESULT_PAIR;
+    return on < 0 || jpy_int_arg(a[1], &s->axis) < 0 ? -1 : 0;
+}
+int jpy_bind_argsort(jpy_bound *b, PyObject *const *a) {
+    if (jpy_use(b, JN_OP(argsort), a, 1) < 0)
+        return -1;
+    janus_argsort_attrs *s = ATTRS(janus_argsort_attrs);
+    int on = a[2] ? PyObject_IsTrue(a[2]) : 0;
+    s->descending = on;
     return on < 0 || jpy_int_arg(a[1], &s->axis) < 0 ? -1 : 0;
 }
 /* input, k, dim, largest, sorted */

@@ -102,3 +102,63 @@ def test_what_is_wrong(case, decorated):
 def test_none():
     assert linalg.inv(janus.zeros(0, 0)).shape == linalg.cholesky(janus.zeros(0, 0)).shape == (0, 0)
     assert linalg.solve(janus.zeros(2, 0, 0), janus.zeros(2, 0, 3)).shape == (2, 0, 3)
+
+
+ORDERS = [1, -1, float("inf"), -float("inf")]
+OF_NUMPY = {
+    "det": [(lambda m, a: m.det(a), (n, n)) for n in (1, 2, 5)] + [(lambda m, a: m.det(a), (2, 3, 3))],
+    "matrix_power": [(lambda m, a, k=k: m.matrix_power(a, k), (2, 3, 3)) for k in (-2, -1, 0, 1, 2, 5)],
+    "multi_dot": [(lambda m, a, *b: m.multi_dot([a, *b]), *shapes) for shapes in (
+        ((2, 3), (3, 4)), ((10, 2), (2, 30), (30, 3), (3, 1)), ((3,), (3, 4), (4, 2)), ((2, 3), (3, 4), (4,)), ((3,), (3, 4), (4,)))],
+    "norm": [(lambda m, a: m.norm(a), shape) for shape in ((5,), (3, 4), (2, 3, 4))] +
+            [(lambda m, a, o=o: m.norm(a, o), (5,)) for o in (0, 2, 3, 0.5, *ORDERS)] +
+            [(lambda m, a, o=o, d=d: m.norm(a, o, d), (3, 4, 2)) for o in ("fro", *ORDERS) for d in ((0, 1), (-1, 0))] +
+            [(lambda m, a, o=o: m.norm(a, o, 1), (3, 4)) for o in (2, 3, *ORDERS)],
+}
+
+
+@pytest.mark.parametrize("decorated", [False, True])
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_as_numpy_has_it(name, decorated):
+    np = pytest.importorskip("numpy")
+    for f, *shapes in OF_NUMPY[name]:
+        janus.manual_seed(3)
+        parts = [janus.randn(*shape, dtype=janus.float64) for shape in shapes]
+        g = janus.function(lambda *a: f(linalg, *a), measure=False) if decorated else lambda *a: f(linalg, *a)
+        for _ in range(3):
+            got = g(*parts)
+        want = f(np.linalg, *[p.numpy() for p in parts])
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-9, atol=1e-9, err_msg=str(shapes))
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3,)), ((4, 3), (4, 3)), ((2, 1, 3), (1, 5, 3)), ((3, 2), (3, 2))], ids=str)
+def test_cross(shapes):
+    np = pytest.importorskip("numpy")
+    a, b = (janus.randn(*shape, dtype=janus.float64) for shape in shapes)
+    dim = 0 if shapes[0][-1] != 3 else -1
+    np.testing.assert_allclose(linalg.cross(a, b, dim=dim).numpy(), np.cross(a.numpy(), b.numpy(), axis=dim), rtol=1e-9, atol=1e-12)
+
+
+def test_gradients_of_determinants_and_norms():
+    for f in (linalg.det, lambda a: linalg.matrix_power(a, -2), lambda a: linalg.norm(a, 3, 0), linalg.matrix_norm,
+              lambda a: linalg.multi_dot([a, a, a[:, 0]])):
+        a = (matrices(3, ()) + janus.eye(3, dtype=janus.float64) * 2).requires_grad_()
+        weights = janus.randn(f(a).shape, dtype=janus.float64)
+        (f(a) * weights).sum().backward()
+        for i, j in itertools.product(range(3), range(3)):
+            with janus.no_grad():
+                step = janus.zeros(3, 3, dtype=janus.float64)
+                step[i, j] = 1e-6
+                slope = ((f(a + step) - f(a - step)) * weights).sum().item() / 2e-6
+            assert abs(slope - a.grad[i, j].item()) < 1e-5 * (1 + abs(slope))
+
+
+def test_what_has_no_norm():
+    with pytest.raises(NotImplementedError, match="singular values"):
+        linalg.matrix_norm(janus.ones(2, 2), 2)
+    with pytest.raises(RuntimeError, match="length 3"):
+        linalg.cross(janus.ones(2), janus.ones(2))
+    with pytest.raises(RuntimeError, match="at least 2 tensors"):
+        linalg.multi_dot([janus.ones(2, 2)])
+    with pytest.raises(RuntimeError, match="floating point"):
+        linalg.vector_norm(janus.ones(2, dtype=janus.int64))

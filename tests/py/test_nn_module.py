@@ -170,6 +170,47 @@ def test_containers():
     assert names(params) == ["0", "1", "2"] and params[-1].shape == (2,)
 
 
+def test_dict_of_parameters():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.of = nn.ParameterDict({"a": janus.ones(2), "b": nn.Parameter(janus.ones(2) * 2)})
+
+        def forward(self, x):
+            return sum((x * self.of[k] for k in self.of), janus.zeros(2))
+    for wrap in (lambda m: m, lambda m: janus.function(m, measure=False)):
+        net = Scaled()
+        assert [n for n, _ in net.named_parameters()] == ["of.a", "of.b"] == list(net.state_dict())
+        optimizer, call = janus.optim.SGD(net.parameters(), lr=0.5), wrap(net)
+        for _ in range(4):
+            optimizer.zero_grad()
+            call(janus.ones(2)).sum().backward()
+            optimizer.step()
+        assert net.of["a"].tolist() == [-1.0, -1.0] and net.of["b"].tolist() == [0.0, 0.0]
+        other = Scaled()
+        other.load_state_dict(net.state_dict())
+        assert janus.equal(other(janus.ones(2)), call(janus.ones(2)))
+        net.of["c"] = janus.ones(2)
+        assert isinstance(net.of["c"], nn.Parameter) and len(net.of) == 3 and "c" in net.of and net.of.get("d") is None
+        assert call(janus.ones(2)).tolist() == [0.0, 0.0]
+        del net.of["a"]
+        assert net.of.pop("b").tolist() == [0.0, 0.0] and [k for k, _ in net.of.items()] == ["c"]
+        assert call(janus.ones(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("stable", [None, False, True])
+def test_equals_stay_in_order(stable):
+    more = {} if stable is None else {"stable": stable}
+    x = janus.tensor([2, 1, 2, 1, 1])
+
+    def f(x):
+        return (*x.sort(**more), *janus.sort(x, 0, True, **more), x.argsort(**more), janus.argsort(x, dim=-1, descending=True, **more))
+    g = janus.function(f, measure=False)
+    for _ in range(3):
+        assert [t.tolist() for t in g(x)] == [t.tolist() for t in f(x)] == [
+            [1, 1, 1, 2, 2], [1, 3, 4, 0, 2], [2, 2, 1, 1, 1], [0, 2, 1, 3, 4], [1, 3, 4, 0, 2], [0, 2, 1, 3, 4]]
+
+
 def test_repr():
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Sequential(nn.Linear(4, 5, bias=False)))
     assert repr(net) == """Sequential(

@@ -6,7 +6,7 @@ from .activation import (CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Ha
                          Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold)
 from .attention import (MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer,
                         TransformerEncoder, TransformerEncoderLayer)
-from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import AvgPool2d, Conv2d, MaxPool2d
 from .conv_transpose import Conv1d, ConvTranspose1d, ConvTranspose2d
 from .linear import Bilinear, Embedding, EmbeddingBag, Flatten, Identity, Linear

@@ -51,6 +51,7 @@ from janus.nn.attention import TransformerEncoder as TransformerEncoder
 from janus.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
 from janus.nn.container import ModuleDict as ModuleDict
 from janus.nn.container import ModuleList as ModuleList
+from janus.nn.container import ParameterDict as ParameterDict
 from janus.nn.container import ParameterList as ParameterList
 from janus.nn.container import Sequential as Sequential
 from janus.nn.conv import AvgPool2d as AvgPool2d

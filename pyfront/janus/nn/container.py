@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential, ModuleList, ModuleDict, ParameterList: modules that hold others in order.
+"""Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict: modules that hold others in order.
 
 A child's name is its position (or key), so the names in state_dict are PyTorch's.
 """
@@ -176,3 +176,55 @@ class ParameterList(Module):
     @staticmethod
     def _parameter(value):
         return value if isinstance(value, Parameter) else Parameter(value)
+
+
+class ParameterDict(Module):
+    """A dict of parameters; a plain tensor put in becomes a Parameter."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        if parameters is not None:
+            self.update(parameters)
+
+    def __len__(self):
+        return len(self._parameters)
+
+    def __iter__(self):
+        return iter(self._parameters)
+
+    def __contains__(self, key):
+        return key in self._parameters
+
+    def __getitem__(self, key):
+        return self._parameters[key]
+
+    def __setitem__(self, key, value):
+        self.register_parameter(key, ParameterList._parameter(value))
+
+    def __delitem__(self, key):
+        del self._parameters[key]
+
+    def keys(self):
+        """The names, in the order in which they were put in."""
+        return self._parameters.keys()
+
+    def values(self):
+        """The parameters, in the order of their names."""
+        return self._parameters.values()
+
+    def items(self):
+        """Pairs of name and parameter."""
+        return self._parameters.items()
+
+    def get(self, key, default=None):
+        """The parameter of that name, or `default`."""
+        return self._parameters.get(key, default)
+
+    def pop(self, key):
+        """Takes a parameter out, and returns it."""
+        return self._parameters.pop(key)
+
+    def update(self, parameters):
+        """Adds parameters from a mapping or from `(key, parameter)` pairs."""
+        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[key] = value
