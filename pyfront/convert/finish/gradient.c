@@ -336,7 +336,7 @@ static janus_status keep_stored(jpy_stage *x, const jpy_commit_step *step, bool 
         k.is_result = false;
         k.stored = k.slot + 1;
         k.slot = step->slot;
-        k.writes = !step->uncounted;
+        k.writes = step->uncounted ? 0 : 1 + step->more;
         for (size_t c = 0; c < n_copies; c++) {
             jpy_copy copy = x->copies.data[c];
             if (copy.kept != i)
@@ -368,7 +368,7 @@ static janus_status keep_written(jcv_staging *s) {
         for (unsigned k = 0; k < s->n && !found && step.needed; k++) { /* by ways not followed */
             jpy_kept any = {.slot = step.slot,
                             .op = "Graph",
-                            .writes = !step.uncounted,
+                            .writes = step.uncounted ? 0 : 1 + step.more,
                             .stored = step.value->slot + 1,
                             .copied = true,
                             .outs = ~(jpy_set)0,
