@@ -142,6 +142,7 @@ typedef struct jcv_rec {
     jcv_frame *frame;             /* where it was made */
     struct jcv_rec **from;        /* of what arms or rounds leave: what it may be */
     unsigned n_from;
+    uint64_t inside, around;           /* the last walk that came by (tensors/place.c) */
     struct jcv_rec *views, *next_view; /* of a root; of a view */
     struct jcv_rec *leaked; /* of a root: the view of it that leaves the SubGraph, or itself */
     bool two_leaked;        /* of a root: there may be several */

@@ -43,6 +43,8 @@ typedef struct jcv_val {
     bool across; /* a cut one that is stored or goes from SubGraph to SubGraph: there ... */
     struct jcv_val *bare; /* ... it is this, which carries no gradient (finish/cut.c) */
     bool asked;           /* what it is a view of: place.c */
+    uint8_t memory;       /* the answer, ... */
+    uint64_t question;    /* ... to this question */
     struct jcv_val *same; /* of a parameter of a recursion: what it is in every call (share.c) */
     jcv_has has[JCV_N_TRAITS]; /* tensors/trait.c */
     uint32_t reach;            /* mark of the last search that came to it (backward.c) */

@@ -169,7 +169,7 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
         }
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root != rec->root &&
-            jcv_may_be_one(rec->root, f->escaped.data[i]->root, 0))
+            jcv_may_be_one(rec->root, f->escaped.data[i]->root))
             jcv_refuse(c, "two results that are one tensor on some paths");
     jcv_leak(c, rec);
     jcv_add(c, &f->escaped, rec);

@@ -94,47 +94,75 @@ void jcv_keep_view(jcv *c, jcv_rec *r, jcv_rec *parent, const jn_op *op, jcv_nod
 
 enum { OWN, OTHERS, VIEW }; /* a tensor made here, another one, a view of another one */
 
-static int memory_of(const jcv *c, jcv_val *v);
+/* One question: a value is looked at once.  What was found on the way of a value round to itself is
+ * not all, and not kept. */
+typedef struct question {
+    const jcv *c;
+    uint64_t number;
+    bool round;
+} question;
+
+static int memory_of(question *q, jcv_val *v);
 
 /* What a loop hands on may be what it begins with; what a body hands on may be any operand. */
-static int memory_given(const jcv *c, const jcv_node *n, unsigned index, int r) {
+static int memory_given(question *q, const jcv_node *n, unsigned index, int r) {
     bool each = n->op->role == JN_ROLE_FOREACH;
     unsigned start = index + each;
     if ((each || n->op->role == JN_ROLE_WHILE) && start < n->n_in) {
-        int m = memory_of(c, n->in[start]);
+        int m = memory_of(q, n->in[start]);
         r = m > r ? m : r;
     }
     for (unsigned k = 0; k < n->n_in && n->subs[0] && r == OTHERS; k++)
-        if (n->in[k] && n->in[k]->type->kind == JANUS_KIND_TENSOR && memory_of(c, n->in[k]) == VIEW)
+        if (n->in[k] && n->in[k]->type->kind == JANUS_KIND_TENSOR && memory_of(q, n->in[k]) == VIEW)
             r = VIEW;
     return r;
 }
 
-static int memory_of(const jcv *c, jcv_val *v) {
+static int memory_of(question *q, jcv_val *v) {
+    const jcv *c = q->c;
     jcv_node *n = v->node;
     int r = OWN;
     if (!n)
         return c->views ? VIEW : OTHERS;
-    if (n->kind != JCV_OP || v->asked)
+    if (n->kind != JCV_OP)
         return OWN;
+    if (v->asked) {
+        q->round = true;
+        return OWN;
+    }
+    if (v->question == q->number)
+        return v->memory;
+    bool before = q->round;
+    q->round = false;
     v->asked = true;
     if (n->op->role == JN_ROLE_HOST || n->op == JN_OP(wire_read))
         r = c->views ? VIEW : OTHERS;
     else if (n->view)
-        r = memory_of(c, n->in[0]) == OWN ? OWN : VIEW;
+        r = memory_of(q, n->in[0]) == OWN ? OWN : VIEW;
     for (int k = 0; k < 2; k++) {
         jcv_ctx *x = n->subs[k];
         if (!x || (n->op->role == JN_ROLE_WHILE && k == 0) || v->index >= x->results.n)
             continue;
-        int m = memory_of(c, x->results.data[v->index]);
+        int m = memory_of(q, x->results.data[v->index]);
         r = m > r ? m : r;
     }
-    r = memory_given(c, n, v->index, r);
+    r = memory_given(q, n, v->index, r);
     v->asked = false;
+    if (!q->round) {
+        v->question = q->number;
+        v->memory = (uint8_t)r;
+    }
+    q->round = q->round || before;
     return r;
 }
 
-bool jcv_views_others(const jcv *c, jcv_val *v) { return memory_of(c, v) == VIEW; }
+static int memory(const jcv *c, jcv_val *v) {
+    static uint64_t questions; /* under the interpreter lock */
+    question q = {c, ++questions, false};
+    return memory_of(&q, v);
+}
+
+bool jcv_views_others(const jcv *c, jcv_val *v) { return memory(c, v) == VIEW; }
 
 bool jcv_goes_round(jcv *c, const jcv_node *loop) {
     if (loop->op->role != JN_ROLE_FOREACH || loop->out[0].ctx != c->main || c->ctx != c->main)
@@ -147,7 +175,7 @@ bool jcv_goes_round(jcv *c, const jcv_node *loop) {
 bool jcv_own_after_rounds(jcv *c, jcv_val *v) {
     const jcv_node *n = v->node;
     return n && jcv_role(n) == JN_ROLE_FOREACH && v->index < n->subs[0]->results.n &&
-           memory_of(c, n->subs[0]->results.data[v->index]) == OWN && jcv_goes_round(c, n);
+           memory(c, n->subs[0]->results.data[v->index]) == OWN && jcv_goes_round(c, n);
 }
 
 /* ---- whether it requires grad -------------------------------------------------------------------
@@ -214,15 +242,33 @@ bool jcv_is_place(jcv *c, size_t slot, const jcv_ctx *x, bool *out_outer) {
 /* ---- who else may see it ------------------------------------------------------------------------
  */
 
-/* Whether it is x, or may be. */
-static bool may_be(const jcv_rec *r, const jcv_rec *x, unsigned depth) {
+/* What arms and rounds leave may be many, each of which may be many: each tensor is looked at once
+ * in a walk.  A walk has a number, under the interpreter lock, and another one inside of it has
+ * another place for its own. */
+static uint64_t walks;
+
+static bool first_time(uint64_t *place, uint64_t walk) {
+    bool first = *place != walk;
+    *place = walk;
+    return first;
+}
+static bool first_inside(const jcv_rec *r, uint64_t walk) {
+    return first_time(&((jcv_rec *)(uintptr_t)r)->inside, walk);
+}
+static bool first_around(const jcv_rec *r, uint64_t walk) {
+    return first_time(&((jcv_rec *)(uintptr_t)r)->around, walk);
+}
+
+static bool walk_to(const jcv_rec *r, const jcv_rec *x, unsigned depth, uint64_t walk) {
     if (r == x || depth > MAX_DEPTH)
         return true;
     for (unsigned i = 0; i < r->n_from; i++)
-        if (may_be(r->from[i], x, depth + 1))
+        if (first_inside(r->from[i], walk) && walk_to(r->from[i], x, depth + 1, walk))
             return true;
     return false;
 }
+/* Whether it is x, or may be. */
+static bool may_be(const jcv_rec *r, const jcv_rec *x) { return walk_to(r, x, 0, ++walks); }
 
 /* Whether a, of which not all is known, may be b: that was there when a came, or is as unknown. */
 static bool unknown_may_be(const jcv_rec *a, const jcv_rec *b) {
@@ -234,31 +280,34 @@ static bool same_bound(const jcv_rec *a, const jcv_rec *b) {
 }
 
 /* Whether `a`, as itself, may be what b is. */
-static bool meets(const jcv_rec *a, const jcv_rec *b, unsigned depth) {
+static bool meets(const jcv_rec *a, const jcv_rec *b, unsigned depth, uint64_t walk) {
     if (a == b || depth > MAX_DEPTH || same_bound(a, b) || unknown_may_be(a, b) ||
         unknown_may_be(b, a))
         return true;
     for (unsigned i = 0; i < b->n_from; i++)
-        if (meets(a, b->from[i], depth + 1))
+        if (first_inside(b->from[i], walk) && meets(a, b->from[i], depth + 1, walk))
             return true;
     return false;
 }
 
-bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth) {
-    if (depth > MAX_DEPTH || meets(a, b, 0))
+static bool may_be_one(const jcv_rec *a, const jcv_rec *b, unsigned depth, uint64_t walk) {
+    if (depth > MAX_DEPTH || meets(a, b, 0, ++walks))
         return true;
     for (unsigned i = 0; i < a->n_from; i++)
-        if (jcv_may_be_one(a->from[i], b, depth + 1))
+        if (first_around(a->from[i], walk) && may_be_one(a->from[i], b, depth + 1, walk))
             return true;
     return false;
 }
+bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b) { return may_be_one(a, b, 0, ++walks); }
 
-void jcv_stay_apart(jcv *c, const jcv_rec *r) {
+static void stay_apart(jcv *c, const jcv_rec *r, uint64_t walk) {
     if (r->src && !jpy_guards_distinct(c->guards, r->src->slot))
         jcv_refuse(c, "out of memory");
     for (unsigned i = 0; i < r->n_from; i++)
-        jcv_stay_apart(c, r->from[i]);
+        if (first_around(r->from[i], walk))
+            stay_apart(c, r->from[i], walk);
 }
+void jcv_stay_apart(jcv *c, const jcv_rec *r) { stay_apart(c, r, ++walks); }
 
 /* Whether an abstract value leads to x, or a view of it, otherwise than by `me`; view: to a view.
  */
@@ -267,7 +316,7 @@ static bool leads_to(jcv *c, const jcv_av *a, const jcv_rec *x, const jcv_rec *m
         return false;
     if (a->kind == AV_TENSOR) {
         const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
-        return r->root != me && (!view || r->parent) && may_be(r->root, x, 0);
+        return r->root != me && (!view || r->parent) && may_be(r->root, x);
     }
     if (a->kind == AV_LIST || a->kind == AV_DICT)
         return false; /* what it holds is in a slot of its own */
@@ -299,13 +348,14 @@ static bool called_from(const jcv_frame *f, const jcv_frame *outer) {
 
 /* Whether no other name leads to one of the tensors that `me` may be.  Expressions that are being
  * evaluated are those of callers: what they hold was made before the call. */
-static bool sole(jcv *c, const jcv_rec *r, const jcv_rec *me, unsigned depth) {
+static bool sole(jcv *c, const jcv_rec *r, const jcv_rec *me, unsigned depth, uint64_t walk) {
     if (r->shared || r->stored || r->parent || depth > MAX_DEPTH)
         return false;
     for (unsigned i = 0; i < r->n_from; i++) {
         const jcv_rec *x = r->from[i];
-        if (x->src || !called_from(x->frame, r->frame) || jcv_reachable(c, x, me) ||
-            !sole(c, x, me, depth + 1))
+        if (x->src || !called_from(x->frame, r->frame))
+            return false;
+        if (first_around(x, walk) && (jcv_reachable(c, x, me) || !sole(c, x, me, depth + 1, walk)))
             return false;
     }
     return true;
@@ -443,7 +493,7 @@ static bool may_be_older(const jcv_rec *r, const jcv_rec *x) {
 bool jcv_may_be_written(const jcv *c, const jcv_rec *r) {
     for (const jcv_rec *x = c->recs; x; x = x->next)
         if (x->src && x->written && !x->parent && x != r && x->t->dtype == r->t->dtype &&
-            (may_be_older(r, x) || may_be(r, x, 0)))
+            (may_be_older(r, x) || may_be(r, x)))
             return true;
     return false;
 }
@@ -458,7 +508,7 @@ static bool of_heap(const jcv_rec *r) {
 static bool may_be_stored(const jcv *c, const jcv_rec *root) {
     for (size_t i = 0; i < c->stored.n; i++) {
         const jcv_rec *r = c->stored.data[i]->root;
-        if (r == root || may_be(r, root, 0) || may_be_older(r, root))
+        if (r == root || may_be(r, root) || may_be_older(r, root))
             return true;
     }
     return root->put || (root->src && (c->views & JCV_VIEWS_TRACKED));
@@ -472,8 +522,7 @@ static bool is_read_back(const jcv_rec *r) {
 
 /* Whether `r` may be what is written as `root`, which the graph may have stored. */
 static bool has_other_name(const jcv_rec *r, const jcv_rec *root, bool stored) {
-    return (may_be_older(r, root) && !of_heap(r)) || may_be(r, root, 0) ||
-           (stored && is_read_back(r));
+    return (may_be_older(r, root) && !of_heap(r)) || may_be(r, root) || (stored && is_read_back(r));
 }
 
 static bool holds_rows(const jcv_av *a, const jcv_rows *rows) {
@@ -564,7 +613,7 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "that the graph may have stored, in a loop";
     else if (root->data_of && jcv_reachable(c, root->data_of, root))
         why = "whose memory another one has, by an assignment to .data";
-    else if (!sole(c, root, root, 0))
+    else if (!sole(c, root, root, 0, ++walks))
         why = "that may have another name";
     else if (jcv_saved(root, root->src && once(c))) /* of what was bound versions will tell */
         why = "that a gradient needs as it was";

@@ -57,7 +57,7 @@ static bool one_tensor(jcv *c, const jcv_av *a, const jcv_av *b) {
     if (a->py == b->py)
         return true;
     bool several = x->shared || y->shared || x->n_from || y->n_from;
-    if (several && x->t->dtype == y->t->dtype && jcv_may_be_one(x, y, 0))
+    if (several && x->t->dtype == y->t->dtype && jcv_may_be_one(x, y))
         jcv_refuse(c, "whether two tensors are one, which some paths make so");
     if (several) {
         jcv_stay_apart(c, x);
