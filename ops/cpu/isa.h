@@ -189,4 +189,11 @@ JN_ISA_FILLS(JN_DECLARE_FILL)
 #define JN_VECTOR_LOOP _Pragma("GCC ivdep")
 #endif
 
+/* A loop of few rounds, whose arrays stay in registers. */
+#if defined(__clang__)
+#define JN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define JN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #endif

@@ -166,22 +166,23 @@ int jpy_bind_cumsum(jpy_bound *b, PyObject *const *a) {
 }
 
 /* input, dim, descending, stable: it always is */
+static int in_order(PyObject *const *a, int64_t *axis, int64_t *descending) {
+    int on = a[2] ? PyObject_IsTrue(a[2]) : 0;
+    *descending = on > 0;
+    return on < 0 || jpy_int_arg(a[1], axis) < 0 ? -1 : 0;
+}
 int jpy_bind_sort(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(sort), a, 1) < 0)
         return -1;
-    janus_sort_attrs *s = ATTRS(janus_sort_attrs);
-    int on = a[2] ? PyObject_IsTrue(a[2]) : 0;
-    s->descending = on;
     b->result = JPY_RESULT_PAIR;
-    return on < 0 || jpy_int_arg(a[1], &s->axis) < 0 ? -1 : 0;
+    janus_sort_attrs *s = ATTRS(janus_sort_attrs);
+    return in_order(a, &s->axis, &s->descending);
 }
 int jpy_bind_argsort(jpy_bound *b, PyObject *const *a) {
     if (jpy_use(b, JN_OP(argsort), a, 1) < 0)
         return -1;
     janus_argsort_attrs *s = ATTRS(janus_argsort_attrs);
-    int on = a[2] ? PyObject_IsTrue(a[2]) : 0;
-    s->descending = on;
-    return on < 0 || jpy_int_arg(a[1], &s->axis) < 0 ? -1 : 0;
+    return in_order(a, &s->axis, &s->descending);
 }
 /* input, k, dim, largest, sorted */
 int jpy_bind_topk(jpy_bound *b, PyObject *const *a) {

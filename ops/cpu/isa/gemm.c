@@ -5,12 +5,6 @@
 #include "ops/cpu/isa.h"
 #include "ops/cpu/vmath.h"
 
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Tiles as large as the registers allow: 6 x 4 of 32, 6 x 2 of 16, 4 x 2 of 16 without FMA. */
 #define PAIR(m, nv)                                                                                \
     { F(tile_##m##_##nv##_0), F(tile_##m##_##nv##_1) }

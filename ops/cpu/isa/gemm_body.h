@@ -44,8 +44,8 @@ JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k,
                        int64_t a_row, int64_t a_col, const T *b, int64_t ldb, T *c, int64_t ldc,
                        const T *from, int64_t from_row, MASK mask) {
     V acc[MR][2 * NV];
-    UNROLL for (int i = 0; i < m; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    JN_UNROLL for (int i = 0; i < m; i++) {
+        JN_UNROLL for (int j = 0; j < nv; j++) {
             acc[i][j] = ZERO();
             if (from)
                 acc[i][j] = partial && j == nv - 1
@@ -55,17 +55,17 @@ JN_INLINE void F(tile)(const int m, const int nv, const bool partial, int64_t k,
     }
     for (int64_t p = 0; p < k; p++) {
         V vb[2 * NV];
-        UNROLL for (int j = 0; j < nv; j++) vb[j] =
+        JN_UNROLL for (int j = 0; j < nv; j++) vb[j] =
             partial && j == nv - 1 ? LOAD_MASKED(b + j * LANES, mask) : LOAD(b + j * LANES);
-        UNROLL for (int i = 0; i < m; i++) {
+        JN_UNROLL for (int i = 0; i < m; i++) {
             V va = SET1(a[i * a_row]);
-            UNROLL for (int j = 0; j < nv; j++) acc[i][j] = MULADD(va, vb[j], acc[i][j]);
+            JN_UNROLL for (int j = 0; j < nv; j++) acc[i][j] = MULADD(va, vb[j], acc[i][j]);
         }
         a += a_col;
         b += ldb;
     }
-    UNROLL for (int i = 0; i < m; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    JN_UNROLL for (int i = 0; i < m; i++) {
+        JN_UNROLL for (int j = 0; j < nv; j++) {
             if (partial && j == nv - 1)
                 STORE_MASKED(c + i * ldc + j * LANES, mask, acc[i][j]);
             else
@@ -130,23 +130,23 @@ static void F(row)(int64_t n, int64_t k, const T *a, int64_t a_col, const T *b, 
 JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t a_row, const T *b,
                        int64_t b_col, T *c, int64_t ldc, const T *from, int64_t from_row) {
     V acc[DOT_M][DOT_N];
-    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) acc[i][j] = ZERO();
+    JN_UNROLL for (int i = 0; i < m; i++) JN_UNROLL for (int j = 0; j < w; j++) acc[i][j] = ZERO();
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES) {
         V va[DOT_M];
-        UNROLL for (int i = 0; i < m; i++) va[i] = LOAD(a + i * a_row + p);
-        UNROLL for (int j = 0; j < w; j++) {
+        JN_UNROLL for (int i = 0; i < m; i++) va[i] = LOAD(a + i * a_row + p);
+        JN_UNROLL for (int j = 0; j < w; j++) {
             V vb = LOAD(b + j * b_col + p);
-            UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
+            JN_UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
         }
     }
     if (p < k) {
         MASK mask = MAKE_MASK(k - p);
         V va[DOT_M];
-        UNROLL for (int i = 0; i < m; i++) va[i] = LOAD_MASKED(a + i * a_row + p, mask);
-        UNROLL for (int j = 0; j < w; j++) {
+        JN_UNROLL for (int i = 0; i < m; i++) va[i] = LOAD_MASKED(a + i * a_row + p, mask);
+        JN_UNROLL for (int j = 0; j < w; j++) {
             V vb = LOAD_MASKED(b + j * b_col + p, mask);
-            UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
+            JN_UNROLL for (int i = 0; i < m; i++) acc[i][j] = MULADD(va[i], vb, acc[i][j]);
         }
     }
 #ifdef SUMS
@@ -155,7 +155,7 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
         return;
     }
     if (w == SUMS) {
-        UNROLL for (int i = 0; i < m; i++) {
+        JN_UNROLL for (int i = 0; i < m; i++) {
             V sums = jn_sums_f(acc[i]);
             MASK mask = MAKE_MASK(SUMS);
             STORE_MASKED(c + i * ldc, mask,
@@ -164,7 +164,7 @@ JN_INLINE void F(dots)(const int m, const int w, int64_t k, const T *a, int64_t 
         return;
     }
 #endif
-    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < w; j++) {
+    JN_UNROLL for (int i = 0; i < m; i++) JN_UNROLL for (int j = 0; j < w; j++) {
         T sum = HSUM(acc[i][j]);
         c[i * ldc + j] = from ? from[i * from_row + j] + sum : sum;
     }
@@ -202,12 +202,12 @@ JN_INLINE void F(short_dots)(const int vectors, const bool partial, MASK mask, c
                              int64_t w, const T *a, const T *b, int64_t b_col, T *c,
                              const T *from) {
     V acc[LANES], va[5];
-    UNROLL for (int p = 0; p < vectors; p++) va[p] = LOAD(a + p * LANES);
+    JN_UNROLL for (int p = 0; p < vectors; p++) va[p] = LOAD(a + p * LANES);
     if (partial)
         va[vectors] = LOAD_MASKED(a + vectors * LANES, mask);
-    UNROLL for (int j = 0; j < LANES; j++) {
+    JN_UNROLL for (int j = 0; j < LANES; j++) {
         acc[j] = ZERO();
-        UNROLL for (int p = 0; p < vectors; p++) acc[j] =
+        JN_UNROLL for (int p = 0; p < vectors; p++) acc[j] =
             MULADD(va[p], LOAD(b + p * LANES), acc[j]);
         if (partial)
             acc[j] = MULADD(va[vectors], LOAD_MASKED(b + vectors * LANES, mask), acc[j]);
@@ -371,7 +371,7 @@ static void F(pack_wide)(int64_t k, int64_t w, const T *b, int64_t b_row, T *pan
             __builtin_prefetch(b + F(AHEAD) * b_row + j);
         T *to = panels + p * F(NR);
         for (int64_t j = 0; j < whole; j += F(NR), to += F(KC) * F(NR))
-            UNROLL for (int v = 0; v < NV; v++) STORE(to + v * LANES, LOAD(b + j + v * LANES));
+            JN_UNROLL for (int v = 0; v < NV; v++) STORE(to + v * LANES, LOAD(b + j + v * LANES));
         for (int64_t j = whole; j < w; j++)
             to[j - whole] = b[j];
     }

@@ -9,22 +9,13 @@
 
 #include "ops/cpu/simd.h"
 
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-enum {
-    VECTORS = JN_LANES / LANES,
-    SQUARES = 256 /* numbers whose squares are one block of the sum */
-};
+enum { VECTORS = JN_LANES / LANES };
 
 /* The lanes' sums of elements [from, to) of one row are in `vector`, but for the last ones. */
 JN_INLINE double join(const V *vector, const float *x, float mean, bool squares, int64_t at,
                       int64_t to) {
     float lane[JN_LANES], sum;
-    UNROLL
+    JN_UNROLL
     for (int k = 0; k < VECTORS; k++)
         STORE(lane + k * LANES, vector[k]);
     for (int l = 0; at < to; at++, l++)
@@ -37,11 +28,11 @@ JN_INLINE void add_block(const float *x, const float *y, const float *mean, cons
                          int64_t from, int64_t to, double *total) {
     V a[VECTORS], b[VECTORS], m = SET1(mean[0]), l = SET1(mean[1]);
     int64_t at = from;
-    UNROLL
+    JN_UNROLL
     for (int k = 0; k < VECTORS; k++)
         a[k] = b[k] = ZERO();
     for (; at + JN_LANES <= to; at += JN_LANES)
-        UNROLL
+        JN_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         V p = LOAD(x + at + k * LANES), q = LOAD(y + at + k * LANES);
         if (squares) {
@@ -64,8 +55,8 @@ static void moments_of_two(const float *x, const float *y, int64_t n, double *me
         add_block(x, y, from, false, i, n - i < JN_SUM_BLOCK ? n : i + JN_SUM_BLOCK, mean);
     for (int k = 0; k < 2; k++)
         from[k] = (float)(mean[k] /= (double)n);
-    for (int64_t i = 0; i < n; i += SQUARES)
-        add_block(x, y, from, true, i, n - i < SQUARES ? n : i + SQUARES, m2);
+    for (int64_t i = 0; i < n; i += JN_SQUARES_BLOCK)
+        add_block(x, y, from, true, i, n - i < JN_SQUARES_BLOCK ? n : i + JN_SQUARES_BLOCK, m2);
 }
 
 void JN_ISA_FN(jn_isa_fill_moments)(jn_isa_table *t) { t->moments_of_two = moments_of_two; }

@@ -75,8 +75,9 @@ enum { JN_ABREAST = 16, JN_ALONE = 4 };
     }                                                                                              \
     static double squares_##sfx(const T *x, int64_t n, T mean) {                                   \
         double total = 0;                                                                          \
-        for (int64_t i = 0; i < n; i += 256)                                                       \
-            JN_ADD_UP(T, total, j, i, n - i < 256 ? n : i + 256, (x[j] - mean) * (x[j] - mean));   \
+        for (int64_t i = 0; i < n; i += JN_SQUARES_BLOCK)                                          \
+            JN_ADD_UP(T, total, j, i, n - i < JN_SQUARES_BLOCK ? n : i + JN_SQUARES_BLOCK,         \
+                      (x[j] - mean) * (x[j] - mean));                                              \
         return total;                                                                              \
     }                                                                                              \
     static double moments_##sfx(const void *px, int64_t n, double *mean) {                         \

@@ -11,7 +11,7 @@
 #include "ops/cpu/isa.h"
 #include "ops/cpu/vmath.h"
 
-enum { JN_LANES = 32, JN_SUM_BLOCK = 4096 };
+enum { JN_LANES = 32, JN_SUM_BLOCK = 4096, JN_SQUARES_BLOCK = 256 };
 
 /* Joins 32 lanes as a tree: lane l with lane l + 16, then with l + 8, and so on.  Every level is an
  * array of its own with a constant length, so that it stays in registers. */

@@ -14,12 +14,6 @@
 
 #include "ops/cpu/simd.h"
 
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Rows of filters by vectors of positions, as many as there are registers for; rows of an image in
  * a vector. */
 #if defined(__AVX512F__)
@@ -58,21 +52,21 @@ JN_INLINE void tile(const int m, const int nv, const int parts, const jn_taps *t
     int64_t depth = t->depth, line = t->line, positions = t->rows * t->width;
     const float *w = t->weight + i * depth;
     V acc[MR][NV];
-    UNROLL for (int r = 0; r < m; r++) {
+    JN_UNROLL for (int r = 0; r < m; r++) {
         V first = t->bias ? SET1(t->bias[i + r]) : ZERO();
-        UNROLL for (int j = 0; j < nv; j++) acc[r][j] = first;
+        JN_UNROLL for (int j = 0; j < nv; j++) acc[r][j] = first;
     }
     for (int64_t p = 0; p < depth; p++) {
         int64_t tap = t->tap[p];
         V vx[NV];
-        UNROLL for (int j = 0; j < nv; j++) vx[j] = pieces(parts, x[j] + tap, line);
-        UNROLL for (int r = 0; r < m; r++) {
+        JN_UNROLL for (int j = 0; j < nv; j++) vx[j] = pieces(parts, x[j] + tap, line);
+        JN_UNROLL for (int r = 0; r < m; r++) {
             V vw = SET1(w[r * depth + p]);
-            UNROLL for (int j = 0; j < nv; j++) acc[r][j] = MULADD(vw, vx[j], acc[r][j]);
+            JN_UNROLL for (int j = 0; j < nv; j++) acc[r][j] = MULADD(vw, vx[j], acc[r][j]);
         }
     }
     y += i * positions;
-    UNROLL for (int r = 0; r < m; r++) UNROLL for (int j = 0; j < nv; j++)
+    JN_UNROLL for (int r = 0; r < m; r++) JN_UNROLL for (int j = 0; j < nv; j++)
         STORE(y + r * positions + j * LANES, acc[r][j]);
 }
 

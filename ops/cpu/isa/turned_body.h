@@ -17,17 +17,17 @@ enum { F(TURN_SUMS) = 8 };
 /* Sums of one lane, for rows of A and blocks of columns; a and b are those of the lane. */
 JN_INLINE void F(lane)(const int rows, const int blocks, const int vectors, const T *a,
                        int64_t a_row, const T *b, V *sum) {
-    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ZERO();
-    UNROLL for (int p = 0; p < vectors; p++) {
+    JN_UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ZERO();
+    JN_UNROLL for (int p = 0; p < vectors; p++) {
         V vb[F(TURN_SUMS)];
-        UNROLL for (int j = 0; j < blocks; j++) {
+        JN_UNROLL for (int j = 0; j < blocks; j++) {
             vb[j] = LOAD(b + (j * LANES * vectors + p) * LANES);
             if (rows > 1) /* read once: what is read is what takes the time */
                 __asm__("" : "+v"(vb[j]));
         }
-        UNROLL for (int i = 0; i < rows; i++) {
+        JN_UNROLL for (int i = 0; i < rows; i++) {
             V va = SET1(a[i * a_row + p * LANES]);
-            UNROLL for (int j = 0; j < blocks; j++) sum[i * blocks + j] =
+            JN_UNROLL for (int j = 0; j < blocks; j++) sum[i * blocks + j] =
                 MULADD(va, vb[j], sum[i * blocks + j]);
         }
     }
@@ -40,10 +40,10 @@ JN_INLINE void F(four_lanes)(const int rows, const int blocks, const int vectors
     const int step = vectors * LANES;
     F(lane)(rows, blocks, vectors, a, a_row, b, sum);
     F(lane)(rows, blocks, vectors, a + 2, a_row, b + step, x);
-    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
+    JN_UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
     F(lane)(rows, blocks, vectors, a + 1, a_row, b + 2 * step, x);
     F(lane)(rows, blocks, vectors, a + 3, a_row, b + 3 * step, y);
-    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], ADD(x[i], y[i]));
+    JN_UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], ADD(x[i], y[i]));
 }
 
 /* C[rows, blocks of columns], the last of which has the lanes of `mask`. */
@@ -54,10 +54,10 @@ JN_INLINE void F(turned_tile)(const int rows, const int blocks, const int vector
     const int step = 4 * vectors * LANES;
     F(four_lanes)(rows, blocks, vectors, a, a_row, b, sum);
     F(four_lanes)(rows, blocks, vectors, a + 8, a_row, b + step, x);
-    UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
+    JN_UNROLL for (int i = 0; i < rows * blocks; i++) sum[i] = ADD(sum[i], x[i]);
     F(four_lanes)(rows, blocks, vectors, a + 4, a_row, b + 2 * step, x);
     F(four_lanes)(rows, blocks, vectors, a + 12, a_row, b + 3 * step, y);
-    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < blocks; j++) {
+    JN_UNROLL for (int i = 0; i < rows; i++) JN_UNROLL for (int j = 0; j < blocks; j++) {
         V all = ADD(sum[i * blocks + j], ADD(x[i * blocks + j], y[i * blocks + j]));
         MASK to = j == blocks - 1 ? mask : MAKE_MASK(LANES);
         if (from)

@@ -132,15 +132,14 @@ typedef struct jcv_rec {
     bool read_by_fn;              /* of a root: a recursion made outside of it reads it */
     bool apart;                   /* of a view: has no history of its root's */
     bool uncounted;               /* of a view by way of .data: versions do not count its writes */
-    bool wrote_counted;           /* of a root: a write that versions count is certain ... */
-    uint32_t n_counted;           /* ... so many of them ... */
-    bool may_count;               /* ... or made on some path ... */
-    bool wrote_uncounted;         /* ... and one by way of .data */
-    bool flagged;                 /* of a bound one: its requires_grad was set ... */
-    bool moved;                   /* ... its data, so that it is in other memory */
-    struct jcv_rec *data_of;      /* whose memory it got by x.data = y; NULL: nobody's */
-    jcv_frame *frame;             /* where it was made */
-    struct jcv_rec **from;        /* of what arms or rounds leave: what it may be */
+    uint32_t n_counted;      /* of a root: writes that versions count and that are certain ... */
+    bool may_count;          /* ... or made on some path ... */
+    bool wrote_uncounted;    /* ... and one by way of .data */
+    bool flagged;            /* of a bound one: its requires_grad was set ... */
+    bool moved;              /* ... its data, so that it is in other memory */
+    struct jcv_rec *data_of; /* whose memory it got by x.data = y; NULL: nobody's */
+    jcv_frame *frame;        /* where it was made */
+    struct jcv_rec **from;   /* of what arms or rounds leave: what it may be */
     unsigned n_from;
     uint64_t inside, around;           /* the last walk that came by (tensors/place.c) */
     struct jcv_rec *views, *next_view; /* of a root; of a view */

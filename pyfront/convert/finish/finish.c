@@ -159,9 +159,10 @@ static void written_alone(jcv *c) {
         jcv_refuse(c, "a tensor is written that shares memory with another");
 }
 
-/* Whether versions count what is written to it, of a STORE. */
+/* Whether versions count what is written to it, of a STORE, and how many more than one. */
 static void count_of(jcv *c, jcv_rec *r, jpy_commit_step *step) {
-    step->uncounted = r->wrote_uncounted && !r->wrote_counted;
+    step->more = r->may_count || !r->n_counted ? 0 : r->n_counted - 1;
+    step->uncounted = r->wrote_uncounted && !r->n_counted;
     if (!step->uncounted || !r->may_count)
         return;
     if (!r->counted) {
@@ -199,8 +200,7 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
         count_of(c, r, &how);
         f->e->steps.data[f->e->steps.n - 1].uncounted = how.uncounted;
         f->e->steps.data[f->e->steps.n - 1].counted = how.counted;
-        f->e->steps.data[f->e->steps.n - 1].more =
-            r->may_count || !r->n_counted ? 0 : r->n_counted - 1;
+        f->e->steps.data[f->e->steps.n - 1].more = how.more;
         f->e->steps.data[f->e->steps.n - 1].needed = jcv_saved(r->root, true);
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))

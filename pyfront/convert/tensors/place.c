@@ -715,7 +715,6 @@ janus_status jcv_write(jcv *c, jcv_rec *r, jcv_val *v, bool recorded, bool kept,
     root->written = true;
     root->n_writes++;
     root->wrote_uncounted = root->wrote_uncounted || r->uncounted;
-    root->wrote_counted = root->wrote_counted || (!r->uncounted && c->ctx == c->main);
     root->n_counted += !r->uncounted && c->ctx == c->main;
     root->may_count = root->may_count || (!r->uncounted && c->ctx != c->main);
     c->writes++;

@@ -92,7 +92,7 @@ void jcv_made_of(jcv *c, jcv_av *leaf, jcv_av *const *of, unsigned n);
 /* Whether a tensor was made in x, or is `or` (NULL: none), and has no other name outside. */
 bool jcv_only_in(jcv *c, jcv_av *a, const jcv_ctx *x, jcv_av * or);
 bool jcv_same_root(jcv *c, jcv_av *a, jcv_av *b);
-/* Whether two roots are, or on some paths may be, one tensor (depth: 0). */
+/* Whether two roots are, or on some paths may be, one tensor. */
 bool jcv_may_be_one(const jcv_rec *a, const jcv_rec *b);
 /* Guards that the tensors of the caller that r may be are none of the others that were guarded so.
  */
