@@ -20,6 +20,8 @@ KEEPS = {
     "slice": "y = x * seen[:3]", "item": "y = x * seen[i]", "view": "y = x * seen.view(5)[:3]", "a name": "v = seen[i]\n    y = x * v", "product": "y = x @ seen[:3]",
     "callee": "y = product(x, seen[:3])", "recursion": "y = power(x, seen[i], n)", "quotient": "y = x / seen[:3]", "deep": "y = (x * 2).exp() * seen[:3]",
     "not kept": "y = x + seen[:3]", "other memory": "y = x * seen[:3].exp()", "branch": "y = x * seen[:3] if x.sum() > 0 else x", "sum": "y = x * seen.sum()",
+    "for nothing": "t = x * seen[:3]\n    y = x + 1", "for a number": "t = (x * seen[i]).sum().item()\n    y = x * t", "for what is cut": "y = (x * seen[:3]).detach() * x",
+    "for an arm": "t = x * seen[i]\n    y = t + x if x.sum() > 9 else x + 1", "by a callee for nothing": "t = product(x, seen[:3])\n    y = x.exp()",
     "loop": "y = x\n    for k in range(2):\n        y = y * seen[k]", "between": "y = x * seen[i]\n    seen[i] += 1\n    y = y + x * seen[:3]",
 }
 LATER = {"nothing": "pass", "inside": "seen[0] += 1", "inside by data": "seen.data[0] += 1"}

@@ -201,7 +201,6 @@ static void finish_tensors(jcv *c, jcv_finishing *f) {
         f->e->steps.data[f->e->steps.n - 1].uncounted = how.uncounted;
         f->e->steps.data[f->e->steps.n - 1].counted = how.counted;
         f->e->steps.data[f->e->steps.n - 1].more = how.more;
-        f->e->steps.data[f->e->steps.n - 1].needed = jcv_saved(r->root, true);
         f->e->steps.data[f->e->steps.n - 1].when = done;
         if (!jn_vec_push(&f->e->guards.written, r->src->slot))
             jcv_refuse(c, "out of memory");
@@ -408,6 +407,22 @@ static void arms_are_results(jcv *c) {
     }
 }
 
+/* Which tensors of the caller hold, once the graph has written them, what a gradient of something
+ * that leaves needs. */
+static void find_needed(jcv *c, jpy_entry *e) {
+    JCV_LIST(jcv_val *) leave = {0};
+    for (size_t i = 0; i < e->grad_of.n; i++)
+        if (e->grad_of.data[i])
+            jcv_add(c, &leave, c->main->results.data[i]);
+    for (size_t i = 0; i < c->stored_tracked.n; i++)
+        jcv_add(c, &leave, c->stored_tracked.data[i]);
+    uint32_t mark = jcv_mark_reach(c, leave.data, (unsigned)leave.n);
+    for (const jcv_rec *r = c->recs; r; r = r->next)
+        for (size_t i = 0; r->src && i < e->steps.n; i++)
+            if (e->steps.data[i].kind == JPY_COMMIT_STORE && e->steps.data[i].slot == r->src->slot)
+                e->steps.data[i].needed = jcv_saved_for(r->root, mark);
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     jcv_finishing f = {.e = e};
     finish_tensors(c, &f);
@@ -420,6 +435,7 @@ void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     jcv_hand_over(c, &f);
     jcv_check_stored(c);
     jcv_find_remains(c, e);
+    find_needed(c, e);
     jcv_check_identity(c);
     for (size_t i = 0; i < c->inputs.n; i++) {
         jpy_input in = {c->inputs.data[i]->slot, c->main->params.data[i]->type->kind, false};

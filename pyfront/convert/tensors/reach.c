@@ -497,6 +497,13 @@ bool jcv_saved(const jcv_rec *root, bool written) {
     return false;
 }
 
+bool jcv_saved_for(const jcv_rec *root, uint32_t mark) {
+    for (const jcv_saver *s = root->savers; s; s = s->next)
+        if (!s->node->freed && s->writes && s->node->reach == mark)
+            return true;
+    return false;
+}
+
 /* CPython raises where a history is used again, or what it saved was written since. */
 void jcv_check_history(jcv *c, uint32_t mark) {
     if (c->any_freed && any_freed(c, mark, c->ctx))
