@@ -4459,16 +4459,17 @@ static inline janus_status janus_build_store(janus_subgraph *g, janus_value targ
     return st;
 }
 
-/* the number of a tensor that is about to be stored; its gradient marks it with `what`, 0: does not, and if `used` with what says that its history keeps something */
-static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x, janus_value used, const janus_wire_put_attrs *attrs, janus_value *out_k) {
-    janus_value in[2];
+/* the number of a tensor that is about to be stored, 0 if not `tracked`: it has no history; its gradient marks it with `what`, 0: does not, and if `used` with what says that its history keeps something */
+static inline janus_status janus_build_wire_put(janus_subgraph *g, janus_value x, janus_value used, janus_value tracked, const janus_wire_put_attrs *attrs, janus_value *out_k) {
+    janus_value in[3];
     janus_value out[1];
     janus_status st;
     in[0] = x;
     in[1] = used;
+    in[2] = tracked;
     if (!out_k)
         return JANUS_INVALID_ARGUMENT;
-    st = janus_build(g, "wire.put", in, 2, attrs, out, 1);
+    st = janus_build(g, "wire.put", in, 3, attrs, out, 1);
     if (st == JANUS_OK)
         *out_k = out[0];
     return st;

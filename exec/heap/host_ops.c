@@ -17,6 +17,7 @@
 #include "exec/heap/wire.h"
 #include "exec/schedule/schedule.h"
 #include "exec/state/state.h"
+#include "graph/autodiff/autodiff.h"
 #include "graph/base/status.h"
 
 typedef enum jn_host_what {
@@ -454,11 +455,17 @@ jn_quick_read jn_host_quick(const jn_host_call *c) {
                                           : JN_QUICK_NONE;
 }
 
+/* What a storing says; of what turns out to have no history, that. */
+static int64_t put_what(const jn_host_call *c, const jn_slot *slots) {
+    bool without = c->n > 2 && c->in[2] != JN_NO_SLOT && !slots[c->in[2]].i;
+    return c->key | (without ? JN_WIRE_NONE : 0);
+}
+
 janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint32_t dst) {
     jn_box out = nothing;
     switch (c->what) {
     case H_WIRE_PUT:
-        return jn_wire_put(r, slots[c->in[0]].t, c->key, &slots[dst].i);
+        return jn_wire_put(r, slots[c->in[0]].t, put_what(c, slots), &slots[dst].i);
     case H_WIRE_OF:
         return jn_wire_of(r, slots[c->in[0]].t, c->key, &slots[dst].i);
     case H_WIRE_READ:

@@ -309,6 +309,7 @@ static void finish_stored(jcv *c, jpy_entry *e, jcv_val *v) {
         snprintf(c->reason, sizeof c->reason, "a tensor stored requires grad on some paths only");
         jcv_throw_now(c, THROW_RESTART);
     }
+    jcv_put_if_tracked(c, v);
     e->local = true; /* the run is discarded where one remains */
 }
 

@@ -113,6 +113,8 @@ bool jcv_tracked_inside(jcv *c, jcv_av *v);
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
 jcv_val *jcv_stored_inside(jcv *c, jcv_av *v, bool mixed);
 bool jcv_is_put_without(const jcv_node *n); /* a wire.put of what has no history */
+/* What is stored of it has a history where the graph finds that it requires grad. */
+void jcv_put_if_tracked(jcv *c, jcv_val *x);
 /* A list or dict made at a place where they are live; NULL: they are not. */
 jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, bool dict);
 void jcv_live_setattr(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, jcv_av *v);

@@ -47,6 +47,30 @@ jcv_val *jcv_stored_with_history(jcv *c, jcv_val *x) {
     return x;
 }
 
+static void put_if(jcv *c, jcv_node *n, jcv_val *flag, bool always) {
+    janus_wire_put_attrs *attrs = jcv_alloc(c, sizeof *attrs);
+    jcv_val **in = jcv_alloc(c, 3 * sizeof *in);
+    *attrs = (janus_wire_put_attrs){sizeof *attrs, flag || always ? 0 : JN_WIRE_NONE};
+    in[0] = n->in[0];
+    in[1] = NULL;
+    in[2] = flag;
+    n->in = in;
+    n->n_in = flag ? 3 : 1;
+    n->attrs = attrs;
+}
+
+void jcv_put_if_tracked(jcv *c, jcv_val *x) {
+    bool always;
+    jcv_trait_survey(c, &jcv_requires_grad);
+    jcv_val *flag = jcv_trait_flag(c, &jcv_requires_grad, x, &always);
+    for (size_t i = 0; i < c->ctxs.n; i++)
+        for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
+            jcv_node *n = c->ctxs.data[i]->nodes.data[k];
+            if (n->op == JN_OP(wire_put) && n->in[0] == x && !jcv_is_put_without(n))
+                put_if(c, n, flag, always);
+        }
+}
+
 enum { PLAIN, INSIDE, MIXED };
 
 bool jcv_is_put_without(const jcv_node *n) {
