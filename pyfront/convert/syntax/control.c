@@ -315,23 +315,29 @@ static bool exec_lookup(jcv *c, jpy_tree *n, jcv_out *out) {
     return true;
 }
 
+/* Statements behind which something else comes than the rest of the block that they are in. */
+static jcv_out exec_apart(jcv *c, const jpy_tree_list *list) {
+    jcv_cont *cont = c->cont;
+    int end = c->boundary;
+    c->cont = NULL;
+    c->boundary = JCV_END_OTHER;
+    jcv_out out = jcv_exec(c, list);
+    c->cont = cont;
+    c->boundary = end;
+    return out;
+}
+
 static jcv_out exec_try(jcv *c, jpy_tree *n) {
     jcv_out out;
     if (exec_lookup(c, n, &out))
         return out;
     /* what would raise is never committed, so handlers are not needed */
-    jcv_cont *cont = c->cont;
-    int end = c->boundary;
-    c->cont = NULL;
-    c->boundary = JCV_END_OTHER;
-    out = jcv_exec(c, &n->x);
-    c->cont = cont;
-    c->boundary = end;
+    out = exec_apart(c, &n->x);
     if (out == OUT_NORMAL)
-        out = jcv_exec(c, &n->y);
+        out = n->z.n ? exec_apart(c, &n->y) : jcv_exec(c, &n->y);
     if (n->z.n) {
         jcv_av *ret = c->slots.data[0];
-        jcv_out last = jcv_exec(c, &n->z);
+        jcv_out last = out == OUT_NORMAL ? jcv_exec(c, &n->z) : exec_apart(c, &n->z);
         if (last != OUT_NORMAL)
             return last;
         jcv_put(c, 0, ret);
