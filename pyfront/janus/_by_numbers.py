@@ -14,13 +14,16 @@ from ._shape import _right_of_diagonal, wrap_dim
 
 def arange(*bounds, start=None, end=None, step=None, **options):
     if len(bounds) == 1 and start is None and end is None and step is None:
-        return _C._arange(0, 1, bounds[0], **options)
+        bounds, end = (), bounds[0]
     assert not bounds or start is None
     start, end, step = (*bounds, *(start, end, step)[len(bounds):])
     assert end is not None and (step is None or start is not None)
+    if start is None and not isinstance(end, float):
+        return _C._arange(0, 1, end, **options)
     start, step = 0 if start is None else start, 1 if step is None else step
     if isinstance(start + end + step, float):
         n = math.ceil((end - start) / step)
+        start, step = float(start), float(step)  # so is what it gives
     elif step > 0:
         n = (end - start + step - 1) // step
     else:
