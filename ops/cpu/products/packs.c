@@ -21,16 +21,17 @@ enum {
     LEAST_ROWS = 4,
     MOST_ROWS = 160, /* oneDNN's packing is lost in more */
     LEAST_NUMBERS = 1 << 13,
-    MOST_NUMBERS = 1 << 17, /* of a matrix: larger ones leave no room in a core's cache */
+    MOST_NUMBERS = 1 << 17, /* of a matrix: a recursion reads more beside it in a core's cache */
+    MOST_ALONE = 1 << 18,   /* of one that loops meet, or that several layers share */
     MOST_BYTES = 4 << 20,   /* of all panels */
     PIECE_NUMBERS = 1 << 15 /* that a thread packs */
 };
 
-static bool pays(const jn_gemm_args *g) {
+static bool pays(const jn_gemm_args *g, int64_t most) {
     bool turned = g->b_row == 1 && g->b_col >= g->k;
     return g->m >= LEAST_ROWS && g->m <= MOST_ROWS && g->a_col == 1 && turned &&
-           g->n >= jn_isa.panel && g->k >= 16 && g->k <= MOST_NUMBERS && g->n <= MOST_NUMBERS &&
-           g->k * g->n >= LEAST_NUMBERS && g->k * g->n <= MOST_NUMBERS &&
+           g->n >= jn_isa.panel && g->k >= 16 && g->k <= most && g->n <= most &&
+           g->k * g->n >= LEAST_NUMBERS && g->k * g->n <= most &&
            jn_isa.dot_long < JN_GEMM_DOT_LONG; /* measured with sets of wide vectors */
 }
 
@@ -65,7 +66,7 @@ static void pack_panels(void *arg, int64_t begin, int64_t end) {
 }
 
 const void *jn_packs_find(jn_packs *p, const jn_gemm_args *g, const jn_par *par) {
-    if (!pays(g))
+    if (!pays(g, p->at_once ? MOST_NUMBERS : MOST_ALONE))
         return NULL;
     jn_pack met = {g->b, g->n, g->k, g->b_row, g->b_col, NULL, false}, *at = jn_packs_like(p, &met);
     if (!at) {
