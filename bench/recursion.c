@@ -134,29 +134,39 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int measure(const program *p, result *r) {
+/* A module's second run: the first one compiles it, and of some that had equal arguments the
+ * executor keeps what they gave. */
+static int second_run(const program *p, double *seconds, janus_arg *out, janus_run_stats *stats) {
     janus_module *m = NULL;
-    janus_arg args[3], out;
-    janus_run_stats stats = {0};
+    janus_arg args[3];
+    for (unsigned i = 0; i < p->n_args; i++)
+        args[i] = (janus_arg){.kind = JANUS_KIND_INT, .s = {.i = p->args[i]}};
     if (janus_module_parse(p->text, strlen(p->text), p->name, &m) != JANUS_OK ||
         janus_module_freeze(m) != JANUS_OK)
         return fail(p);
     const janus_subgraph *f = janus_module_find(m, "f");
-    for (unsigned i = 0; i < p->n_args; i++)
-        args[i] = (janus_arg){.kind = JANUS_KIND_INT, .s = {.i = p->args[i]}};
-    double best = 1e30, spent = 0;
+    janus_status st = janus_run(f, args, p->n_args, NULL, out, 1, NULL);
+    double start = now();
+    if (st == JANUS_OK)
+        st = janus_run(f, args, p->n_args, NULL, out, 1, stats);
+    *seconds = now() - start;
+    janus_module_release(m);
+    return st == JANUS_OK ? 0 : fail(p);
+}
+
+static int measure(const program *p, result *r) {
+    janus_arg out;
+    janus_run_stats stats = {0};
+    double best = 1e30, spent = 0, took;
     while (spent < 0.3) {
-        double start = now();
-        if (janus_run(f, args, p->n_args, NULL, &out, 1, &stats) != JANUS_OK)
-            return fail(p);
-        double took = now() - start;
+        if (second_run(p, &took, &out, &stats))
+            return 1;
         spent += took;
         best = took < best ? took : best;
     }
     r->value = out.s.i;
     r->calls = stats.invokes;
     r->ns = best / (double)stats.invokes * 1e9;
-    janus_module_release(m);
     return 0;
 }
 
