@@ -92,7 +92,9 @@ libjanus_all_la_SOURCES += \
 	exec/store/tensor_rows.c \
 	exec/store/tensor_state.c \
 	exec/strand/collect.c \
+	exec/strand/decided.c \
 	exec/strand/effects.c \
+	exec/strand/endless.c \
 	exec/strand/host.c \
 	exec/strand/host_loop.c \
 	exec/strand/host_slow.c \
@@ -162,6 +164,7 @@ noinst_HEADERS += \
 	exec/store/tensor.h \
 	exec/store/thread.h \
 	exec/store/tensor_rows.h \
+	exec/strand/decided.h \
 	exec/strand/effects.h \
 	exec/strand/host.h \
 	exec/strand/strand.h \

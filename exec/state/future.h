@@ -75,6 +75,7 @@ typedef struct jn_strand {
     size_t collect_at; /* bytes of tensors that start a collection */
     jn_loop_state *free_loops;
     int64_t poll_countdown;
+    uint32_t n_looks;           /* for recursions without end (exec/strand/endless.c) */
     int64_t asserts_to_failure; /* JANUS_FAIL_ASSERT: the n-th assertion of a run fails; 0: off,
                                    -1: not looked at yet */
     bool on;                    /* slow mode */

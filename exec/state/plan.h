@@ -212,6 +212,7 @@ struct jn_planset {
     size_t scratch[JN_MAX_RANGES];          /* and those of temporaries, by part */
     struct jn_table *tables;                /* all zero (exec/schedule/rows.h) */
     struct jn_effects *effects;             /* per SubGraph; NULL: not yet known */
+    struct jn_decided *decided;             /* the same: by what they are */
     bool recurs;                            /* a SubGraph calls itself */
     bool crowded; /* some segment has many specialisations: trim when the run is over */
     jn_planset *next;

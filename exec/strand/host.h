@@ -41,14 +41,17 @@ static inline janus_status jn_ready(jn_run *r, jn_plan *p) {
     return JN_LIKELY(p->compiled) ? JANUS_OK : jn_plan_get(r->set, p->sub, p->saved, &same);
 }
 
-/* Every so many calls and iterations: signals, and a chance for suspended frames. */
-janus_status jn_poll_now(jn_run *r);
+/* Every so many calls and iterations: signals, and a chance for suspended frames; `f` is the newest
+ * frame. */
+janus_status jn_poll_now(jn_run *r, const jn_frame *f);
+/* endless.c: fails where a recursion, of whose frames `top` is the newest, does not end. */
+janus_status jn_look_for_end(jn_run *r, const jn_frame *top);
 
 static inline janus_status jn_push_call(jn_run *r, const jn_call *c, jn_plan *p, jn_frame *f,
                                         const jn_instr *resume, jn_frame **out) {
     JN_TRY(jn_ready(r, p));
     if (JN_UNLIKELY(--r->of_strand.poll_countdown <= 0))
-        JN_TRY(jn_poll_now(r));
+        JN_TRY(jn_poll_now(r, f));
     r->keeps |= p->saved;
     jn_frame *g = jn_frame_new(r, p);
     if (JN_UNLIKELY(!g))

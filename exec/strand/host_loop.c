@@ -12,12 +12,14 @@
 
 enum { POLL_EVERY = 1 << 14 }; /* calls and iterations between two looks at the clock */
 
-janus_status jn_poll_now(jn_run *r) {
+janus_status jn_poll_now(jn_run *r, const jn_frame *f) {
     r->of_strand.poll_countdown = POLL_EVERY;
     r->of_strand.yield = r->of_strand.n_parked > 0;
     if (JN_UNLIKELY(jn_mem_bytes(r->mem) > r->mem->ceiling))
         return jn_error(JANUS_NO_MEMORY, "the run's memory limit of %zu bytes is reached",
                         r->mem->ceiling);
+    if (r->set->recurs)
+        JN_TRY(jn_look_for_end(r, f));
     return jn_run_poll(r);
 }
 
@@ -53,7 +55,7 @@ static janus_status loop_push(jn_run *r, jn_loop_state *s, jn_plan *p, uint32_t 
                               jn_frame **out) {
     JN_TRY(jn_ready(r, p));
     if (JN_UNLIKELY(--r->of_strand.poll_countdown <= 0))
-        JN_TRY(jn_poll_now(r));
+        JN_TRY(jn_poll_now(r, s->parent));
     jn_frame *f = jn_frame_new(r, p);
     if (!f)
         return JN_NO_MEMORY();
