@@ -170,6 +170,37 @@ def test_containers():
     assert names(params) == ["0", "1", "2"] and params[-1].shape == (2,)
 
 
+def test_containers_that_change():
+    layers = nn.ModuleList([nn.Linear(1, 1), nn.Linear(2, 2)])
+    longer = layers + nn.ModuleList([nn.Linear(3, 3)])
+    assert type(longer) is nn.ModuleList and len(longer) == 3 and len(layers) == 2 and longer[0] is layers[0]
+    layers += [nn.Identity()]
+    first = layers[0]
+    assert layers.pop(0) is first and names(layers) == ["0.weight", "0.bias"] and len(layers) == 2
+    with pytest.raises(IndexError):
+        layers.pop(2)
+    net = nn.Sequential(nn.Linear(1, 2), nn.ReLU()) + nn.Sequential(nn.Linear(2, 1))
+    assert type(net.pop(1)) is nn.ReLU and net(janus.ones(1, 1)).shape == (1, 1) and names(net)[-1] == "1.bias"
+    table = nn.ModuleDict({"a": nn.Linear(1, 1), "b": nn.ReLU()})
+    assert type(table.pop("b")) is nn.ReLU and list(table) == ["a"] and not hasattr(table, "b")
+    table.clear()
+    assert len(table) == 0 and names(table) == [] and not hasattr(table, "a")
+    of = nn.ParameterDict({"x": janus.ones(1)})
+    assert of.setdefault("y", janus.ones(2)).shape == (2,) and of.setdefault("x").shape == (1,) and list(reversed(of)) == ["y", "x"]
+    more = of | {"z": janus.ones(3)}
+    assert names(more) == ["x", "y", "z"] and more["x"] is of["x"] and names(of.copy()) == ["x", "y"]
+    assert of.popitem()[0] == "y" and not hasattr(of, "y")
+    of |= {"w": janus.ones(1)}
+    assert names(of) == ["x", "w"]
+    of.clear()
+    for missing in (of.popitem, lambda: of.pop("x"), lambda: table["a"], lambda: table.pop("a")):
+        with pytest.raises(KeyError):
+            missing()
+    params = nn.ParameterList([janus.zeros(1)])
+    params += [janus.ones(2)]
+    assert names(params) == ["0", "1"]
+
+
 def test_dict_of_parameters():
     class Scaled(nn.Module):
         def __init__(self):

@@ -68,6 +68,19 @@ class _Listed(Module):
         self._replace(children)
         return self
 
+    def pop(self, index):
+        """Takes the module at `index` out, and returns it."""
+        module = self[index]
+        del self[index]
+        return module
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+    def __add__(self, modules):
+        made = type(self)()
+        return made.extend(self).extend(modules)
+
 
 class Sequential(_Listed):
     """Feeds its input through its modules in order; from modules or one dict of named modules."""
@@ -96,7 +109,58 @@ class ModuleList(_Listed):
             self.extend(modules)
 
 
-class ModuleDict(Module):
+class _Named(Module):
+    """What ModuleDict and ParameterDict share: what they hold has names, in the order in which it was put in.
+
+    A class says in which of a module's dicts that is (`_held`), and how something gets a name (`__setitem__`).
+    """
+
+    def __len__(self):
+        return len(self._held)
+
+    def __iter__(self):
+        return iter(self._held)
+
+    def __contains__(self, key):
+        return key in self._held
+
+    def __getitem__(self, key):
+        return self._held[key]
+
+    def __delitem__(self, key):
+        self._held[key]  # KeyError
+        delattr(self, key)
+
+    def keys(self):
+        """The names, in the order in which they were put in."""
+        return self._held.keys()
+
+    def values(self):
+        """What has the names, in their order."""
+        return self._held.values()
+
+    def items(self):
+        """Pairs of a name and what has it."""
+        return self._held.items()
+
+    def pop(self, key):
+        """Takes what has that name out, and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def clear(self):
+        """Takes all out."""
+        for key in list(self):
+            del self[key]
+
+    def update(self, items):
+        """Adds what a mapping has, or `(key, value)` pairs."""
+        for key, value in items.items() if hasattr(items, "items") else items:
+            self[key] = value
+
+
+class ModuleDict(_Named):
     """A dict of modules whose parameters are seen by the module that holds it."""
 
     def __init__(self, modules=None):
@@ -104,40 +168,12 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules)
-
-    def __contains__(self, key):
-        return key in self._modules
-
-    def __getitem__(self, key):
-        return self._modules[key]
+    @property
+    def _held(self):
+        return self._modules
 
     def __setitem__(self, key, module):
         self.add_module(key, module)
-
-    def __delitem__(self, key):
-        delattr(self, key)
-
-    def keys(self):
-        """The names, in the order in which they were put in."""
-        return self._modules.keys()
-
-    def values(self):
-        """The modules, in the order of their names."""
-        return self._modules.values()
-
-    def items(self):
-        """Pairs of name and module."""
-        return self._modules.items()
-
-    def update(self, modules):
-        """Adds modules from a mapping or from `(key, module)` pairs."""
-        for key, module in modules.items() if hasattr(modules, "items") else modules:
-            self[key] = module
 
 
 class ParameterList(Module):
@@ -173,12 +209,15 @@ class ParameterList(Module):
             self.append(value)
         return self
 
+    def __iadd__(self, values):
+        return self.extend(values)
+
     @staticmethod
     def _parameter(value):
         return value if isinstance(value, Parameter) else Parameter(value)
 
 
-class ParameterDict(Module):
+class ParameterDict(_Named):
     """A dict of parameters; a plain tensor put in becomes a Parameter."""
 
     def __init__(self, parameters=None):
@@ -186,45 +225,42 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def __len__(self):
-        return len(self._parameters)
-
-    def __iter__(self):
-        return iter(self._parameters)
-
-    def __contains__(self, key):
-        return key in self._parameters
-
-    def __getitem__(self, key):
-        return self._parameters[key]
+    @property
+    def _held(self):
+        return self._parameters
 
     def __setitem__(self, key, value):
         self.register_parameter(key, ParameterList._parameter(value))
 
-    def __delitem__(self, key):
-        del self._parameters[key]
-
-    def keys(self):
-        """The names, in the order in which they were put in."""
-        return self._parameters.keys()
-
-    def values(self):
-        """The parameters, in the order of their names."""
-        return self._parameters.values()
-
-    def items(self):
-        """Pairs of name and parameter."""
-        return self._parameters.items()
+    def __reversed__(self):
+        return reversed(self._parameters)
 
     def get(self, key, default=None):
         """The parameter of that name, or `default`."""
         return self._parameters.get(key, default)
 
-    def pop(self, key):
-        """Takes a parameter out, and returns it."""
-        return self._parameters.pop(key)
+    def setdefault(self, key, default=None):
+        """The parameter of that name; where there is none, `default` becomes it."""
+        if key not in self:
+            self[key] = default
+        return self[key]
 
-    def update(self, parameters):
-        """Adds parameters from a mapping or from `(key, parameter)` pairs."""
-        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
-            self[key] = value
+    def popitem(self):
+        """Takes the last one out, and returns its name and it."""
+        if not self:
+            raise KeyError("popitem(): the ParameterDict is empty")
+        key = next(reversed(self))
+        return key, self.pop(key)
+
+    def copy(self):
+        """A new dict of the same parameters."""
+        return type(self)(self._parameters)
+
+    def __or__(self, other):
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
