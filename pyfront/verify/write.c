@@ -31,10 +31,17 @@ static int set_attr(jpy_shadow *s, PyObject *o, PyObject *key, PyObject *v) {
                    ? 0
                    : PyList_Append(t->items, v);
     PyObject *d = _PyType_Lookup(Py_TYPE(o), key);
-    PyObject **into = jpy_is_member(Py_TYPE(o), d) ? &t->members : &t->attrs;
+    bool member = jpy_is_member(Py_TYPE(o), d);
+    PyObject **into = member ? &t->members : &t->attrs;
     if (!*into && !(*into = PyDict_New()))
         return -1;
-    return set_or_delete(*into, key, v);
+    if (!member)
+        return set_or_delete(*into, key, v);
+    /* the place's own name: a class may have given it another one (`r = Slot.s`) */
+    PyObject *name = PyUnicode_FromString(((PyMemberDescrObject *)d)->d_member->name);
+    int rc = name ? set_or_delete(*into, name, v) : -1;
+    Py_XDECREF(name);
+    return rc;
 }
 
 /* Whether the value is all that its memory has to hold, made by the run in memory of its own. */

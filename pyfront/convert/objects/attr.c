@@ -445,7 +445,8 @@ void jcv_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     }
     if (d && Py_TYPE(d)->tp_descr_set && !jpy_is_member(t, d))
         jcv_refuse(c, "the attribute %s of %s is set", PyUnicode_AsUTF8(name), t->tp_name);
-    if (fresh && !t->tp_dictoffset && !(d && Py_TYPE(d)->tp_descr_set))
+    if ((fresh || t->tp_setattro == PyObject_GenericSetAttr) && !t->tp_dictoffset &&
+        !(d && Py_TYPE(d)->tp_descr_set))
         jcv_refuse(c, "%s has no place for the attribute %s", t->tp_name, PyUnicode_AsUTF8(name));
     if (fresh && jcv_module_registers(c, o, name, v))
         return;
