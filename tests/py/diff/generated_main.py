@@ -47,6 +47,7 @@ def one(text, seed, options, folder):
         why = [line for step in steps for line in reasons(generated_run.janus.explain(step))]
     stats = [step.stats() for step in steps]
     return {"difference": difference, "graph": sum(s["graph"] for s in stats), "calls": sum(s["calls"] for s in stats),
+            "disproved": sum(s["disproved"] for s in stats),
             "raised": any(isinstance(x, str) and x.endswith("Error") for x in want), "why": why}
 
 
@@ -105,6 +106,9 @@ def main():
             counts["calls"] += found.get("calls", 0)
             counts["calls as graphs"] += found.get("graph", 0)
             counts["raised"] += found.get("raised", False)
+            if found.get("disproved"):  # verification found what JANUS_VERIFY=never would show
+                counts["disproved"] += 1
+                print(f"seed {seed} {','.join(features)}: {found['disproved']} graphs disproved", flush=True)
             why.update(set(found.get("why", ())))
             if found.get("invalid"):
                 counts["invalid"] += 1
