@@ -34,7 +34,7 @@ MODULES = ("janus", "janus.amp", "janus.autograd", "janus.cuda", "janus.data",
 HEAD = "# Written by tools/stubs/write.py; do not edit.\n"
 TYPING = ("Any", "Callable", "ClassVar", "Iterable", "Iterator", "Mapping", "Sequence", "TypeVar", "final", "overload")
 SPECIAL = ("__init__", "__new__", "__call__", "__len__", "__iter__", "__getitem__", "__setitem__", "__delitem__",
-           "__contains__", "__enter__", "__exit__")
+           "__contains__", "__enter__", "__exit__", "__add__", "__iadd__", "__or__", "__ior__", "__reversed__")
 
 
 def read_types():
