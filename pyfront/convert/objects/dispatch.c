@@ -198,8 +198,12 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
                    ? jcv_builtin_method(c, o, name)
                    : jcv_getattr(c, jcv_which_text(c, o), name);
     }
-    if (t == &PyTuple_Type)
-        jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
+    if (t == &PyTuple_Type) {
+        PyObject *method = _PyType_Lookup(t, name);
+        if (!method || Py_TYPE(method) != &PyMethodDescr_Type)
+            jcv_refuse(c, "a method of %s read while the graph runs", t->tp_name);
+        return jcv_builtin_method(c, o, name);
+    }
     if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
     PyObject *d = jcv_lookup_kind(c, t, name);
