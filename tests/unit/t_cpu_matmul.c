@@ -194,9 +194,10 @@ static void few_rows_by_a_large_matrix_are_right(void) {
 static void kept_panels_are_right(void) {
     static const int64_t shapes[][3] = {{4, 64, 128},    {5, 65, 130},   {9, 1024, 128},
                                         {18, 500, 250},  {50, 127, 300}, {160, 130, 101},
-                                        {23, 128, 1024}, {7, 70, 120}};
-    /* too few or too many rows, too small and too large a matrix */
-    static const int64_t others[][3] = {{3, 256, 256}, {161, 64, 256}, {9, 64, 64}, {5, 1024, 129}};
+                                        {23, 128, 1024}, {7, 70, 120},   {16, 1024, 256}};
+    /* too few or too many rows, too small and too large a matrix: in a recursion, and for all */
+    static const int64_t others[][3] = {
+        {3, 256, 256}, {161, 64, 256}, {9, 64, 64}, {5, 1024, 129}, {5, 1024, 257}};
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof shapes / sizeof shapes[0]; i++)
             for (int bits = 0; bits < 8; bits++) {
@@ -214,6 +215,7 @@ static void kept_panels_are_right(void) {
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; jn_isa_use(sets[s]) && i < sizeof others / sizeof others[0]; i++) {
             kept = calloc(1, sizeof *kept);
+            kept->at_once = i == 3;
             check_matmul(JANUS_F32, 1, others[i][0], others[i][1], others[i][2], false, false,
                          false, true, 0, false);
             CU_ASSERT_EQUAL(kept->n, 0);
