@@ -125,6 +125,6 @@ janus_status jn_decided_by(jn_planset *s, const jn_subgraph *g, const jn_decided
                 JN_TRY(look_at(&x, x.m->subs.data[i]));
     }
     s->decided = x.of;
-    *out = &x.of[g->index];
+    *out = &s->decided[g->index];
     return JANUS_OK;
 }
