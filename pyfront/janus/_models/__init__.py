@@ -37,6 +37,8 @@ MODELS = {
     itertools.combinations: functions._combinations,
     itertools.combinations_with_replacement: functions._combinations_again,
     itertools.pairwise: functions._pairwise,
+    itertools.islice: functions._islice,
+    itertools.filterfalse: functions._filterfalse,
     operator.itemgetter: functions._itemgetter,
     operator.attrgetter: functions._attrgetter,
     dict.fromkeys: containers._fromkeys,

@@ -33,6 +33,34 @@ def _filter(function, items):
     return (item for item in items if function(item))
 
 
+def _filterfalse(function, items, /):
+    if function is None or function is bool:
+        return (item for item in items if not item)
+    return (item for item in items if not function(item))
+
+
+def _part_of(items, start, stop, step):
+    for at, item in zip(range(stop), items):  # which asks for no item behind the last one
+        if at >= start and (at - start) % step == 0:
+            yield item
+
+
+def _rest_of(items, start, step):
+    for at, item in enumerate(items):
+        if at >= start and (at - start) % step == 0:
+            yield item
+
+
+def _islice(items, first, /, *more):
+    start, stop, step = (0, first, 1) if not more else (first, more[0], more[1] if len(more) > 1 else 1)
+    start, step = 0 if start is None else start, 1 if step is None else step
+    if len(more) > 2 or start < 0 or step < 1 or (stop is not None and stop < 0):
+        _unknown("islice() of such a part")
+    if stop is None:
+        return _rest_of(iter(items), start, step)
+    return _part_of(iter(items), start, stop, step)
+
+
 def _chain_all(its):
     return (item for it in its for item in it)
 

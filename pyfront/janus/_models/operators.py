@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of `operator` what goes by which object it is given, and what writes to it.  All else there gives a value, and may be asked for it."""
+"""Functions of `operator`: each is what its sign does."""
 import operator
 
 from .unknown import _unknown
@@ -86,6 +86,32 @@ def _iconcat(a, b, /):
 
 
 OPERATORS = {
+    operator.add: lambda a, b, /: a + b,
+    operator.sub: lambda a, b, /: a - b,
+    operator.mul: lambda a, b, /: a * b,
+    operator.matmul: lambda a, b, /: a @ b,
+    operator.truediv: lambda a, b, /: a / b,
+    operator.floordiv: lambda a, b, /: a // b,
+    operator.mod: lambda a, b, /: a % b,
+    operator.pow: lambda a, b, /: a ** b,
+    operator.and_: lambda a, b, /: a & b,
+    operator.or_: lambda a, b, /: a | b,
+    operator.xor: lambda a, b, /: a ^ b,
+    operator.lshift: lambda a, b, /: a << b,
+    operator.rshift: lambda a, b, /: a >> b,
+    operator.neg: lambda a, /: -a,
+    operator.pos: lambda a, /: +a,
+    operator.invert: lambda a, /: ~a,
+    operator.not_: lambda a, /: not a,
+    operator.truth: lambda a, /: bool(a),
+    operator.abs: lambda a, /: abs(a),
+    operator.lt: lambda a, b, /: a < b,
+    operator.le: lambda a, b, /: a <= b,
+    operator.eq: lambda a, b, /: a == b,
+    operator.ne: lambda a, b, /: a != b,
+    operator.gt: lambda a, b, /: a > b,
+    operator.ge: lambda a, b, /: a >= b,
+    operator.contains: lambda a, b, /: b in a,
     operator.is_: lambda a, b, /: a is b,
     operator.is_not: lambda a, b, /: a is not b,
     operator.getitem: lambda a, b, /: a[b],
