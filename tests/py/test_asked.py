@@ -99,5 +99,4 @@ def test_what_runs_nothing_says_so(f):
 
 
 def test_check_of_a_partial():
-    with pytest.raises(ValueError, match="^janus.check: no graph for these arguments: a call of functools.partial"):
-        janus.check(functools.partial(plain), janus.ones(2))
+    assert janus.check(functools.partial(plain), janus.ones(2)).tolist() == plain(janus.ones(2)).tolist()

@@ -369,5 +369,8 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
     PyObject *fn = jcv_lookup(c, Py_TYPE(o), jpy_names.call);
     if (fn && PyFunction_Check(fn))
         return jcv_call_function(c, fn, NULL, jcv_behind(c, f, args));
+    PyObject *of_type = jcv_call_model(c, o);
+    if (of_type)
+        return jcv_call(c, jcv_constant(c, of_type), jcv_behind(c, f, args));
     jcv_refuse(c, "a call of %s", jcv_describe(f));
 }

@@ -15,6 +15,7 @@ static struct {
     PyObject *called; /* tuple: functions that are called on constants */
     PyObject *sizes;  /* dict: name of one of janus's functions -> model */
     PyObject *lists;  /* dict: name of a list's method -> model, "[]" behind it: with a slice */
+    PyObject *calls;  /* dict: type of what is called -> model that gets it first */
 } tables;
 
 static bool load(void) {
@@ -26,7 +27,8 @@ static bool load(void) {
     PyObject *of = m ? PyObject_GetAttrString(m, "MODELS") : NULL;
     PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
     PyObject *lists = m ? PyObject_GetAttrString(m, "LISTS") : NULL;
-    PyObject *back = of && called && sizes && lists ? PyDict_New() : NULL;
+    PyObject *calls = m ? PyObject_GetAttrString(m, "CALLS") : NULL;
+    PyObject *back = of && called && sizes && lists && calls ? PyDict_New() : NULL;
     Py_ssize_t at = 0;
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
@@ -36,6 +38,7 @@ static bool load(void) {
     if (!ok) {
         Py_XDECREF(sizes);
         Py_XDECREF(lists);
+        Py_XDECREF(calls);
         Py_XDECREF(of);
         Py_XDECREF(called);
         Py_XDECREF(back);
@@ -46,6 +49,7 @@ static bool load(void) {
     tables.back = back;
     tables.sizes = sizes;
     tables.lists = lists;
+    tables.calls = calls;
     return true;
 }
 
@@ -60,6 +64,14 @@ PyObject *jcv_model_of(jcv *c, PyObject *o) {
     if (!load())
         jcv_refuse_py(c);
     return PyDict_GetItemWithError(tables.of, o);
+}
+
+PyObject *jcv_call_model(jcv *c, PyObject *o) {
+    if (!load())
+        jcv_refuse_py(c);
+    return Py_TYPE(Py_TYPE(o)) == &PyType_Type
+               ? PyDict_GetItemWithError(tables.calls, (PyObject *)Py_TYPE(o))
+               : NULL;
 }
 
 /* Whether it is a number of the graph, or a tuple with one. */

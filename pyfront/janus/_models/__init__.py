@@ -45,4 +45,6 @@ MODELS = {
     itertools.chain.from_iterable: functions._chain_all,
     **OPERATORS,
 }
+# Of objects of the program: what a call of one means, by its exact type.
+CALLS = {functools.partial: functions._call_partial}
 AS_THEY_ARE = (containers._order,)

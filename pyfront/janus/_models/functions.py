@@ -19,6 +19,10 @@ class _Partial:
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
 
+def _call_partial(partial, /, *args, **keywords):
+    return partial.func(*partial.args, *args, **{**partial.keywords, **keywords})
+
+
 def _reduce(function, items, first=_none):
     items = iter(items)
     total = next(items) if first is _none else first
