@@ -157,7 +157,7 @@ static int second_run(const program *p, double *seconds, janus_arg *out, janus_r
 static int measure(const program *p, result *r) {
     janus_arg out;
     janus_run_stats stats = {0};
-    double best = 1e30, spent = 0, took;
+    double best = 1e30, spent = 0, took = 0;
     while (spent < 0.3) {
         if (second_run(p, &took, &out, &stats))
             return 1;
