@@ -52,12 +52,15 @@ typedef struct jcv_val {
     uint8_t histories;         /* of a loop's parameter: what its history may be (reach.c) */
     bool moot;                 /* nobody looks at it: it requires grad as well as not */
     bool box;                  /* a list of one item that a variable is (variables.c) */
-    bool no_rows;       /* the stacked list of no items: whoever takes one finds another list */
-    uint8_t seen;       /* what a search has found of it (finish/identity.c) */
-    bool needed;        /* finish/reads.c */
-    bool sized;         /* a number that follows from dims that vary (dims.c) ... */
-    janus_scalar image; /* ... and what it is in this image */
-    jn_value emitted;   /* in ctx */
+    bool no_rows;           /* the stacked list of no items: whoever takes one finds another list */
+    uint8_t seen;           /* what a search has found of it (finish/identity.c) */
+    bool needed;            /* finish/reads.c */
+    struct jcv_read *reads; /* of it, the last first ... */
+    struct jcv_read *given; /* ... and those that gave it (heap/sample.c) */
+    struct jcv_narrow *narrows; /* what branches tell of it */
+    bool sized;                 /* a number that follows from dims that vary (dims.c) ... */
+    janus_scalar image;         /* ... and what it is in this image */
+    jn_value emitted;           /* in ctx */
 } jcv_val;
 
 /* JCV_BACKWARD: operands are the roots, their cotangents (NULL: ones), then what it is a gradient
@@ -103,19 +106,20 @@ static inline int jcv_role(const jcv_node *n) { return n->op ? (int)n->op->role 
 
 typedef enum jcv_ctx_kind { JCV_MAIN, JCV_FUNC, JCV_ARM, JCV_LOOP } jcv_ctx_kind;
 
-typedef struct jcv_narrow { /* samples of a host value, fewer than it has */
-    jcv_val *val;
+typedef struct jcv_narrow { /* samples of a host value, fewer than it has, where `ctx` runs */
+    jcv_ctx *ctx;
     PyObject *samples;
-    struct jcv_narrow *next;
+    struct jcv_narrow *next; /* of the same value */
 } jcv_narrow;
 
-typedef struct jcv_read { /* a host read made already */
-    jcv_val *of;
+typedef struct jcv_read { /* a host read made already, good where `ctx` runs */
+    jcv_ctx *ctx;
     PyObject *key;
     int64_t index;
     struct jcv_av *av;
-    struct jcv_read *next;
-    uint32_t epoch; /* of reads of what the graph writes: good until it writes again */
+    uint32_t epoch;              /* of reads of what the graph writes: good until it writes again */
+    struct jcv_read *next;       /* of the same value */
+    struct jcv_read *next_given; /* that gave the same value */
 } jcv_read;
 
 struct jcv_ctx {
@@ -132,10 +136,9 @@ struct jcv_ctx {
     JN_VEC(jn_value) capture_values; /* parameters of `sub` they arrive in */
     JN_VEC(jcv_node *) consts;       /* constants of other SubGraphs made again here ... */
     JN_VEC(jn_value) const_values;
-    bool loop_body; /* its results end with what it only reads */
-    jcv_narrow *narrowed;
+    bool loop_body;          /* its results end with what it only reads */
+    jcv_ctx *spliced;        /* its nodes are those of this one now */
     struct jcv_known *known; /* conditions that hold here, or do not */
-    jcv_read *reads;
     jn_subgraph *sub;
     bool emitted, used;
     bool acts;            /* of those in use: has an effect (finish/reads.c) */

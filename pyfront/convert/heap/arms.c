@@ -38,19 +38,14 @@ void jcv_splice(jcv *c, jcv_ctx *from) {
         if (!jn_vec_push(&to->nodes, n))
             jcv_refuse(c, "out of memory");
     }
-    for (size_t i = 0; i < c->ctxs.n; i++)
+    for (size_t i = c->ctxs.n; i-- > 0 && c->ctxs.data[i] != from;) /* made since it was */
         if (c->ctxs.data[i]->parent == from)
             c->ctxs.data[i]->parent = to;
     for (jcv_rec *r = c->recs; r; r = r->next)
         if (r->ctx == from)
             r->ctx = to;
     jn_vec_clear(&from->nodes);
-    for (jcv_read *r = from->reads, *next; r; r = next) {
-        next = r->next;
-        r->next = to->reads;
-        to->reads = r;
-    }
-    from->reads = NULL;
+    from->spliced = to;
 }
 
 bool jcv_makes_functions(const jpy_tree *n) {
@@ -150,11 +145,6 @@ static jcv_out only_arm(jcv *c, jcv_val *cond, const arm *arms) {
     }
     jcv_assert(c, ok, arms[1 - k].thrown == THROW_REFUSE ? why : JPY_NOT_SEEN);
     jcv_now_known(c, c->ctx, cond, k == 0);
-    for (jcv_narrow *x = arms[k].ctx->narrowed, *next; x; x = next) {
-        next = x->next;
-        x->next = c->ctx->narrowed;
-        c->ctx->narrowed = x;
-    }
     jcv_splice(c, arms[k].ctx);
     jcv_restore(c, arms[k].state);
     for (size_t i = arms[k].state.n; i < c->slots.n; i++)
@@ -217,7 +207,7 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
         c->live_epoch = live;
         jcv_handler h = {.up = c->handler};
         arms[k].ctx = jcv_ctx_new(c, JCV_ARM, k ? "else" : "then", c->ctx);
-        arms[k].ctx->narrowed = jcv_narrowing(c, cond, k == 0);
+        jcv_narrow_by(c, arms[k].ctx, cond, k == 0);
         jcv_now_known(c, arms[k].ctx, cond, k == 0);
         c->handler = &h;
         c->ctx = arms[k].ctx;

@@ -139,8 +139,10 @@ PyObject *jcv_samples(jcv *c, jcv_av *a);
 PyObject *jcv_constant_key(jcv *c, const jcv_node *n);
 /* Where one comes who takes `a` of a sample again and again: the last objects of that type. */
 PyObject *jcv_ends(jcv *c, jcv_av *a);
-/* The samples that come to the arm of a branch on `cond`; NULL: it tells nothing of them. */
-jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken);
+/* Where `x` runs, only those samples count that come to that arm of a branch on `cond`. */
+void jcv_narrow_by(jcv *c, jcv_ctx *x, jcv_val *cond, bool taken);
+/* Where the nodes of `*x` are now. */
+jcv_ctx *jcv_ctx_now(jcv_ctx **x);
 
 /* outer.c: globals and cells */
 
@@ -291,7 +293,7 @@ typedef jcv_out (*jcv_arm_fn)(jcv *c, void *user, int arm);
 jcv_out jcv_branch(jcv *c, jcv_val *cond, jcv_arm_fn fn, void *user);
 /* The same of an `if` of the program. */
 jcv_out jcv_branch_at(jcv *c, const jpy_tree *n, jcv_val *cond, jcv_arm_fn fn, void *user);
-/* Moves the nodes of `from` to the current SubGraph. */
+/* Moves the nodes of `from` to the current SubGraph, and what is known there. */
 void jcv_splice(jcv *c, jcv_ctx *from);
 /* Whether functions are made in it. */
 bool jcv_makes_functions(const jpy_tree *n);

@@ -27,9 +27,9 @@ jcv_av *jcv_host(jcv *c, jcv_val *v, PyObject *samples) {
 }
 
 static jcv_read *find_read(jcv *c, jcv_val *of, PyObject *key, int64_t index) {
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (jcv_read *r = x->reads; r; r = r->next)
-            if (r->of == of && r->index == index &&
+    for (jcv_ctx *x = c->ctx; x && of->reads; x = x->parent)
+        for (jcv_read *r = of->reads; r; r = r->next)
+            if (r->index == index && jcv_ctx_now(&r->ctx) == x &&
                 (r->key == key || (key && r->key && PyUnicode_Compare(r->key, key) == 0)))
                 return r;
     return NULL;
@@ -63,20 +63,24 @@ static jcv_val *token(jcv *c, PyTypeObject *t) {
     return jcv_int_const(c, (int64_t)(intptr_t)t);
 }
 
-static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_read read) {
+static void keep_read_in(jcv *c, jcv_ctx *ctx, jcv_val *of, PyObject *key, int64_t index,
+                         jcv_av *av) {
     jcv_read *r = jcv_alloc(c, sizeof *r);
-    *r = read;
-    r->next = ctx->reads;
-    ctx->reads = r;
+    *r = (jcv_read){ctx, key, index, av, c->live_epoch, of->reads, NULL};
+    of->reads = r;
+    if (av->kind == AV_HOST) {
+        r->next_given = av->val->given;
+        av->val->given = r;
+    }
 }
 
 static void keep_read(jcv *c, jcv_val *of, PyObject *key, int64_t index, jcv_av *av) {
-    keep_read_in(c, c->ctx, (jcv_read){of, key, index, av, NULL, 0});
+    keep_read_in(c, c->ctx, of, key, index, av);
 }
 
 jcv_av *jcv_root(jcv *c, jcv_ctx *ctx, jcv_val *v, PyObject *samples) {
     jcv_av *a = jcv_host(c, v, samples);
-    keep_read_in(c, ctx, (jcv_read){v, NULL, -3, a, NULL, 0});
+    keep_read_in(c, ctx, v, NULL, -3, a);
     return a;
 }
 
@@ -357,9 +361,7 @@ jcv_av *jcv_read_as_number(jcv *c, jcv_av *o, jcv_av *v) {
     return r ? r->av : v;
 }
 
-void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v) {
-    keep_read_in(c, c->ctx, (jcv_read){o, name, -5, v, NULL, c->live_epoch});
-}
+void jcv_attr_is(jcv *c, jcv_val *o, PyObject *name, jcv_av *v) { keep_read(c, o, name, -5, v); }
 
 int64_t jcv_key_of(jcv *c, PyObject *name) {
     Py_ssize_t n = PyList_GET_SIZE(c->attr_names);
@@ -412,7 +414,7 @@ static jcv_av *read_attr(jcv *c, jcv_av *o, PyObject *name, jcv_live *live) {
         return a;
     }
     jcv_av *a = jcv_host_got(c, v, jcv_with_stored(c, got, live));
-    keep_read_in(c, c->ctx, (jcv_read){o->val, name, -5, a, NULL, c->live_epoch});
+    keep_read(c, o->val, name, -5, a);
     return a;
 }
 
@@ -547,13 +549,13 @@ jcv_av *jcv_box_item(jcv *c, jcv_av *box) {
     if (r && r->epoch == c->live_epoch)
         return jcv_settled(c, r->av);
     jcv_av *a = jcv_host_item(c, box, jcv_int_const(c, 0));
-    keep_read_in(c, c->ctx, (jcv_read){box->val, NULL, -6, a, NULL, c->live_epoch});
+    keep_read(c, box->val, NULL, -6, a);
     return a;
 }
 
 void jcv_box_set(jcv *c, jcv_av *box, jcv_av *v) {
     jcv_live_setitem(c, box, jcv_take(c, PyLong_FromLong(0)), v);
-    keep_read_in(c, c->ctx, (jcv_read){box->val, NULL, -6, v, NULL, c->live_epoch});
+    keep_read(c, box->val, NULL, -6, v);
 }
 
 jcv_val *jcv_host_len(jcv *c, jcv_av *o) {

@@ -116,7 +116,6 @@ int jcv_only_assume(jcv *c, const jcv_only *o, jcv_val *cond) {
     bool by_numbers = number_now(c, cond, &way, 0);
     int arm = by_numbers ? !way.i : o->arm;
     jcv_val *ok = arm ? &jcv_op(c, JN_OP(s_not), &cond, 1, NULL)->out[0] : cond;
-    jcv_narrow *x = jcv_narrowing(c, cond, !arm);
     const char *why = jn_arena_strdup(&c->arena, o->why);
     jpy_left_out left = {why, jcv_place_of(c)};
     if (!why || (!by_numbers && !jn_vec_push(&c->left_out, left)))
@@ -128,10 +127,7 @@ int jcv_only_assume(jcv *c, const jcv_only *o, jcv_val *cond) {
         jcv_assert(c, ok, why);
     }
     jcv_now_known(c, c->ctx, cond, !arm);
-    if (x) {
-        x->next = c->ctx->narrowed;
-        c->ctx->narrowed = x;
-    }
+    jcv_narrow_by(c, c->ctx, cond, !arm);
     return arm;
 }
 

@@ -46,18 +46,26 @@ static jcv_val *root_of(jcv *c, jcv_val *v) {
     }
 }
 
+jcv_ctx *jcv_ctx_now(jcv_ctx **x) {
+    while ((*x)->spliced)
+        *x = (*x)->spliced;
+    return *x;
+}
+
+/* Facts are found by the value; of several the one of the innermost SubGraph counts, and of these
+ * the last. */
 static PyObject *samples_read(jcv_ctx *x, const jcv_val *root) {
-    for (; x; x = x->parent)
-        for (jcv_read *r = x->reads; r; r = r->next)
-            if (r->av->kind == AV_HOST && r->av->val == root)
+    for (; x && root->given; x = x->parent)
+        for (jcv_read *r = root->given; r; r = r->next_given)
+            if (jcv_ctx_now(&r->ctx) == x)
                 return r->av->samples;
     return NULL;
 }
 
 static PyObject *root_samples(jcv *c, jcv_val *root) {
-    for (jcv_ctx *x = c->ctx; x; x = x->parent)
-        for (jcv_narrow *n = x->narrowed; n; n = n->next)
-            if (n->val == root)
+    for (jcv_ctx *x = c->ctx; x && root->narrows; x = x->parent)
+        for (jcv_narrow *n = root->narrows; n; n = n->next)
+            if (jcv_ctx_now(&n->ctx) == x)
                 return n->samples;
     PyObject *s = samples_read(c->ctx, root);
     return s || c->ctx->fn == root->ctx->fn ? s : samples_read(root->ctx, root); /* captured */
@@ -247,11 +255,11 @@ PyObject *jcv_ends(jcv *c, jcv_av *a) {
     return ends;
 }
 
-jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
+void jcv_narrow_by(jcv *c, jcv_ctx *x, jcv_val *cond, bool taken) {
     c->search = MAX_SEARCH;
     jcv_val *root = root_in(c, cond, 0);
     if (!root)
-        return NULL;
+        return;
     PyObject *all = root_samples(c, root), *kept = jcv_own(c, PyList_New(0));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
         PyObject *sample = PyList_GET_ITEM(all, i);
@@ -262,6 +270,6 @@ jcv_narrow *jcv_narrowing(jcv *c, jcv_val *cond, bool taken) {
             jcv_refuse_py(c);
     }
     jcv_narrow *n = jcv_alloc(c, sizeof *n);
-    *n = (jcv_narrow){root, kept, NULL};
-    return n;
+    *n = (jcv_narrow){x, kept, root->narrows};
+    root->narrows = n;
 }

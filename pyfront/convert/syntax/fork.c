@@ -151,11 +151,6 @@ static jcv_out run(jcv *c, forking *f);
 /* The nodes of a trial, and what it found out. */
 static void splice(jcv *c, jcv_ctx *trial) {
     jcv_splice(c, trial);
-    for (jcv_narrow *x = trial->narrowed, *next; x; x = next) {
-        next = x->next;
-        x->next = c->ctx->narrowed;
-        c->ctx->narrowed = x;
-    }
     jcv_take_known(c->ctx, trial);
 }
 
