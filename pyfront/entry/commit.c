@@ -102,11 +102,12 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         }
         return (PyObject *)leaf;
     }
-    if (r->grad) {
+    bool history = !r->if_result || m->results[r->if_result - 1].s.i;
+    if (r->grad && history) {
         jpy_place at = m->e->place[r->grad - 1];
         return jpy_tensor_take_node(t, m->nodes[at.stage], at.out);
     }
-    PyObject *o = r->freed ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    PyObject *o = r->freed && history ? jpy_freed_tensor(t) : jpy_tensor_take(t);
     if (o)
         ((jpy_tensor *)o)->no_version = r->uncounted;
     return o;

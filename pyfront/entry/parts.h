@@ -38,10 +38,12 @@ typedef struct jpy_view_step {
 typedef struct jpy_recipe {
     jpy_recipe_kind kind;
     uint32_t slot;
-    uint32_t id;   /* recipes of one id make one object */
-    uint32_t grad; /* of a tensor result: 1 + its number among the tracked; 0: no history */
-    bool freed;    /* of a tensor result: it has a history, which backward has used up */
-    bool leaf;     /* of a tensor result: it requires grad; items: its .grad, where it has one */
+    uint32_t id;        /* recipes of one id make one object */
+    uint32_t grad;      /* of a tensor result: 1 + its number among the tracked; 0: no history */
+    uint32_t if_result; /* of one with a history: 1 + the result, a bool, that says whether it is
+                         * there in this run; 0: it is */
+    bool freed;         /* of a tensor result: it has a history, which backward has used up */
+    bool leaf; /* of a tensor result: it requires grad; items: its .grad, where it has one */
     const int64_t *strides; /* of a tensor result: NULL: row-major */
     bool by_order;          /* strides: not these, but axes, the one with the longest steps first */
     PyObject *obj;

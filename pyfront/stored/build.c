@@ -81,6 +81,11 @@ static bool take_views(jpy_building *b, PyObject *views, jpy_recipe *r) {
     return r->views && r->n && makes_tensor(b, r->items[0]);
 }
 
+static bool is_flag(jpy_building *b, uint32_t slot) {
+    const jn_type *t = jpy_stored_result(b, slot);
+    return t && t->kind == JANUS_KIND_BOOL;
+}
+
 static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
     const jn_type *of = r->kind == JPY_MAKE_RESULT ? jpy_stored_result(b, r->slot) : NULL;
     switch (r->kind) {
@@ -90,6 +95,7 @@ static bool recipe_fits(jpy_building *b, const jpy_recipe *r) {
         return r->slot < b->g->srcs.n && !(b->g->srcs.data[r->slot]->checks & JPY_CHECK_ABSENT);
     case JPY_MAKE_RESULT:
         return of && r->grad <= b->e->n_tracked && r->n <= (unsigned)r->leaf &&
+               (!r->if_result || is_flag(b, r->if_result - 1)) &&
                (!(r->grad || r->leaf || r->freed) || of->kind == JANUS_KIND_TENSOR);
     case JPY_MAKE_TUPLE:
         return !r->obj || (PyType_Check(r->obj) &&
@@ -128,9 +134,9 @@ static jpy_recipe *recipe_of(jpy_building *b, PyObject *t) {
         return NULL;
     }
     if (!PyTuple_CheckExact(t) ||
-        !PyArg_ParseTuple(t, "iIIIpppOpOO!pO!", &kind, &r->slot, &r->id, &r->grad, &freed, &leaf,
-                          &uncounted, &strides, &by_order, &obj, &PyList_Type, &items, &detached,
-                          &PyList_Type, &views))
+        !PyArg_ParseTuple(t, "iIIIIpppOpOO!pO!", &kind, &r->slot, &r->id, &r->grad, &r->if_result,
+                          &freed, &leaf, &uncounted, &strides, &by_order, &obj, &PyList_Type,
+                          &items, &detached, &PyList_Type, &views))
         return NULL;
     r->kind = (jpy_recipe_kind)kind;
     r->freed = freed;

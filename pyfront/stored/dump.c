@@ -115,10 +115,10 @@ static PyObject *recipe(const jpy_entry *e, const jpy_recipe *r) {
     PyObject *items = list_of(is_view ? 1 : r->items ? r->n : 0, part, &p);
     Py_LeaveRecursiveCall();
     int rank = r->strides ? e->main->result_types.data[r->slot]->rank : 0;
-    return items ? Py_BuildValue("(iIIIiiiNiNNiN)", (int)r->kind, r->slot, r->id, r->grad, r->freed,
-                                 r->leaf, r->uncounted, int64s(r->strides, rank), r->by_order,
-                                 box(r->obj), items, r->detached,
-                                 list_of(is_view ? r->n : 0, view, r->views))
+    return items ? Py_BuildValue("(iIIIIiiiNiNNiN)", (int)r->kind, r->slot, r->id, r->grad,
+                                 r->if_result, r->freed, r->leaf, r->uncounted,
+                                 int64s(r->strides, rank), r->by_order, box(r->obj), items,
+                                 r->detached, list_of(is_view ? r->n : 0, view, r->views))
                  : NULL;
 }
 

@@ -26,8 +26,9 @@ static bool same_recipe(const jpy_recipe *a, const jpy_recipe *b) {
     if (!a || !b)
         return a == b;
     if (a->kind != b->kind || a->slot != b->slot || a->id != b->id || a->grad != b->grad ||
-        a->freed != b->freed || a->n != b->n || a->detached != b->detached ||
-        !a->strides != !b->strides || a->by_order != b->by_order || !same_object(a->obj, b->obj))
+        a->if_result != b->if_result || a->freed != b->freed || a->n != b->n ||
+        a->detached != b->detached || !a->strides != !b->strides || a->by_order != b->by_order ||
+        !same_object(a->obj, b->obj))
         return false;
     unsigned n = a->kind == JPY_MAKE_VIEW ? 1 : a->n;
     for (unsigned i = 0; i < n && a->items; i++)

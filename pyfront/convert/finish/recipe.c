@@ -174,10 +174,16 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
     jcv_leak(c, rec);
     jcv_add(c, &f->escaped, rec);
     bool tracked = jpy_tensor_tracked((jpy_tensor *)a->py);
-    if (tracked && !jcv_tracked_always(c, v))
-        jcv_refuse(c, "a result requires grad on some paths only");
-    if (tracked && ((jpy_tensor *)a->py)->requires_grad)
+    bool leaf = tracked && ((jpy_tensor *)a->py)->requires_grad;
+    if (leaf && !jcv_tracked_always(c, v))
+        jcv_refuse(c, "a leaf requires grad on some paths only");
+    if (leaf)
         return leaf_recipe(c, f, a, v, r);
+    jcv_val *flag = tracked ? jcv_tracked_flag(c, v, &tracked) : NULL;
+    if (flag) {
+        tracked = true;
+        r->if_result = 1 + jcv_add_result(c, flag);
+    }
     r->kind = JPY_MAKE_RESULT;
     r->uncounted = rec->uncounted;
     r->freed = tracked && jcv_history_used(c, v);

@@ -202,6 +202,8 @@ jcv_val *jcv_trait_flag(jcv *c, const jcv_trait *t, jcv_val *v, bool *out_always
 /* Whether what may require grad does so whichever path is taken; where what ran decides
  * it, it is asserted.  False: only a branch decides. */
 bool jcv_tracked_always(jcv *c, jcv_val *v);
+/* A bool of the graph: whether v requires grad in this run; NULL: *out_always says so of each. */
+jcv_val *jcv_tracked_flag(jcv *c, jcv_val *v, bool *out_always);
 /* Whoever looks whether a tensor requires grad sees what its proxy says: refuses where that is not
  * so on all paths. */
 void jcv_ask_tracked(jcv *c, jcv_av *x);

@@ -2,8 +2,8 @@
 /*
  * Whether a value requires grad, on whichever path the graph takes (trait.c).
  *
- * A result either requires grad or it does not; a graph has it one way, so it must be certain, or
- * be asserted.
+ * Where a bool of the graph says so, a result has a history in some runs and none in others.  What
+ * backward() is called of, and leaves, have it one way: it must be certain, or is asserted.
  */
 #include "pyfront/convert/tensors/tensors.h"
 
@@ -56,6 +56,11 @@ bool jcv_tracked_always(jcv *c, jcv_val *v) {
     if (c->ctx == c->main)
         jcv_trait_is(&requires_grad, v);
     return true;
+}
+
+jcv_val *jcv_tracked_flag(jcv *c, jcv_val *v, bool *out_always) {
+    jcv_trait_survey(c, &jcv_requires_grad);
+    return jcv_trait_flag(c, &jcv_requires_grad, v, out_always);
 }
 
 /* Whether it requires grad for whatever reason only it and what it is computed of says: of

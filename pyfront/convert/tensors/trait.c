@@ -338,12 +338,12 @@ static jcv_val *flag_of_if(const asking *q, const jcv_val *v, jcv_node *n) {
     return more(q, n);
 }
 
-/* What was stored without history has the number 0. */
-static jcv_val *flag_of_read(const asking *q, const jcv_val *v) {
+/* Whether an operand of v's node is greater than 0, right after that node. */
+static jcv_val *is_any(const asking *q, const jcv_val *v, jcv_val *operand) {
     jcv_ctx *x = v->ctx, *place = q->c->ctx;
     size_t at = 0;
     q->c->ctx = x;
-    jcv_val *in[2] = {v->node->in[1], jcv_int_const(q->c, 0)};
+    jcv_val *in[2] = {operand, jcv_int_const(q->c, 0)};
     jcv_val *flag = &jcv_op(q->c, JN_OP(s_gt), in, 2, NULL)->out[0];
     q->c->ctx = place;
     while (x->nodes.data[at] != v->node)
@@ -378,13 +378,15 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
         return has(q, v)->flag;
     }
     if (n->mixed && q->t->by_number)
-        return flag_of_read(q, v);
+        return is_any(q, v, n->in[1]); /* what was stored without history has the number 0 */
     if (is_if(n))
         return flag_of_if(q, v, n);
     if (is_invoke(n))
         return flag_of_call(q, v, n);
     if (is_loop(n)) {
         k = v->index + first_carried(n);
+        if (jcv_role(n) == JN_ROLE_FOREACH && certain(q, body_of(n)->results.data[v->index]))
+            return either(q, flag_of(q, n->in[k]), is_any(q, v, n->in[0]), v); /* any round does */
         (void)flag_of(q, body_of(n)->params.data[k]);
         if (!has(q, v)->flag) /* the parameter is certain, the result is not */
             carry(q, n, k);
