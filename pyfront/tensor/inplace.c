@@ -425,13 +425,11 @@ static int end(jpy_tensor *t, jpy_node *node, bool copied) {
         set_node(t->base, whole);
         jpy_node_release(whole);
         t->base->epoch++;
-        /* Without one it reads the root's history; so it does where a gradient of the root is
-         * kept, which is of what the view is used for, too, or what was there gets zeros. */
-        bool reads =
-            !node || t->retains_grad || t->base->retains_grad || (copied && jpy_edge_tracked(old));
+        /* From now on it is a part of what the root has become: gradients of what it is used for
+         * are the root's, too, for whoever asks for them. */
         if (!t->retains_grad)
-            set_node(t, reads ? NULL : node);
-        t->epoch = t->base->epoch - reads;
+            set_node(t, NULL);
+        t->epoch = t->base->epoch - 1;
         return rc;
     }
     jpy_edge old = own_edge(t);

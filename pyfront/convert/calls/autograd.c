@@ -79,12 +79,19 @@ static bool leads_on(jcv *c, jcv_av *const *x, unsigned n, unsigned i) {
     return false;
 }
 
+/* Whether it was written by way of views: what is computed of these leads to it, too. */
+static bool written_by_views(jcv *c, const jcv_av *a) {
+    const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)a->py)->t);
+    return r->written && r->views;
+}
+
 bool jcv_tape_knows(jcv *c, jcv_av *const *y, unsigned n_y, jcv_av *const *x, unsigned n) {
     JCV_LIST(jpy_node *) met = {0};
     jpy_edge *ends = jcv_alloc(c, (n + 1) * sizeof *ends);
     for (unsigned i = 0; i < n; i++) {
         ends[i] = edge_of(c, x[i]);
-        if (ends[i].node && !ends[i].node->cls->backward && leads_on(c, x, n, i))
+        if (ends[i].node && !ends[i].node->cls->backward &&
+            (leads_on(c, x, n, i) || written_by_views(c, x[i])))
             return false;
     }
     for (unsigned i = 0; i < n_y; i++) {
