@@ -146,6 +146,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/model/protocols.c \
 	pyfront/convert/model/slots.def \
 	pyfront/convert/objects/attr.c \
+	pyfront/convert/objects/class_attr.c \
 	pyfront/convert/objects/copies.c \
 	pyfront/convert/objects/drawing.c \
 	pyfront/convert/objects/generated.c \

@@ -117,13 +117,8 @@ static bool is_part(const jpy_src *s, PyObject *v) {
  * `cell`: NULL, or the one in the parent which it lies in. */
 static PyObject *const *place_of(const jpy_src *s, PyObject *parent, PyObject *const **cell) {
     *cell = NULL;
-    if (s->kind == JPY_SRC_FUNC && PyFunction_Check(parent)) {
-        PyFunctionObject *f = (PyFunctionObject *)parent;
-        return s->index == 0   ? &f->func_defaults
-               : s->index == 1 ? &f->func_kwdefaults
-               : s->index == 2 ? &f->func_closure
-                               : &f->func_name;
-    }
+    if (s->kind == JPY_SRC_FUNC && PyFunction_Check(parent))
+        return jpy_function_part(parent, s->index);
     bool list = PyList_CheckExact(parent), tuple = PyTuple_CheckExact(parent);
     if ((s->kind != JPY_SRC_CELL && s->kind != JPY_SRC_ITEM) || (!list && !tuple))
         return NULL;

@@ -174,10 +174,7 @@ PyObject *jpy_src_read(const jpy_src *s, PyObject *parent, PyObject *by, const j
     case JPY_SRC_FUNC:
         if (!parent || !PyFunction_Check(parent))
             return NULL;
-        return s->index == 0   ? PyFunction_GET_DEFAULTS(parent)
-               : s->index == 1 ? PyFunction_GET_KW_DEFAULTS(parent)
-               : s->index == 2 ? PyFunction_GET_CLOSURE(parent)
-                               : ((PyFunctionObject *)parent)->func_name;
+        return *jpy_function_part(parent, s->index);
     case JPY_SRC_GRAD:
         if (!parent || !jpy_tensor_check(parent))
             return NULL;

@@ -25,8 +25,7 @@ typedef enum jpy_src_kind {
     JPY_SRC_ITEM,   /* item `index` of the parent, a list or tuple; below 0: from its end */
     JPY_SRC_KEY,    /* value of `key` in the parent, an exact dict; or (`by`, with no key) of what
                        that source is, whose number is `index` - 1 */
-    JPY_SRC_FUNC,   /* of a function: index 0 __defaults__, 1 __kwdefaults__, 2 __closure__,
-                       3 __name__ */
+    JPY_SRC_FUNC,   /* of a function: the part of that number, see jpy_function_part */
     JPY_SRC_GRAD    /* .grad of a tensor; None when there is none */
 } jpy_src_kind;
 
@@ -56,6 +55,24 @@ typedef enum jpy_attr_how {
     JPY_ATTR_MEMBER, /* in a slot, at `offset`: the type has a member descriptor */
     JPY_ATTR_MODULE  /* in the dict of a janus module: its class has no say */
 } jpy_attr_how;
+
+/* Where a function has a part of it; NULL in there: it has none. */
+enum {
+    JPY_FUNC_DEFAULTS,
+    JPY_FUNC_KWDEFAULTS,
+    JPY_FUNC_CLOSURE,
+    JPY_FUNC_NAME,
+    JPY_FUNC_DOC,
+    JPY_FUNC_QUALNAME,
+    JPY_FUNC_MODULE
+};
+static inline PyObject *const *jpy_function_part(PyObject *function, int64_t part) {
+    PyFunctionObject *f = (PyFunctionObject *)function;
+    PyObject *const *const parts[] = {&f->func_defaults, &f->func_kwdefaults, &f->func_closure,
+                                      &f->func_name,     &f->func_doc,        &f->func_qualname,
+                                      &f->func_module};
+    return parts[part];
+}
 
 /* Whether two doubles are the same constant: by bits, so that -0.0 is not 0.0 and a NaN is itself.
  */

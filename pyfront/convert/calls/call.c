@@ -88,7 +88,7 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
     if (fr->func) {
         PyObject *d = PyFunction_GET_DEFAULTS(fr->func);
         n_defaults = d ? (unsigned)PyTuple_GET_SIZE(d) : 0;
-        jpy_src *ds = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 0);
+        jpy_src *ds = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, JPY_FUNC_DEFAULTS);
         if (ds && d) {
             ds->checks |= JPY_CHECK_LEN;
             ds->number = n_defaults;
@@ -117,7 +117,7 @@ static jcv_av **bind(jcv *c, jcv_frame *fr, const jcv_args *args, jcv_av *closur
             continue;
         if (!d)
             jcv_refuse(c, "a keyword argument is missing");
-        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 1);
+        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, JPY_FUNC_KWDEFAULTS);
         v[i] = jcv_wrap(c, d, jpy_src_get(c->guards, JPY_SRC_KEY, s, NULL, p->x.v[i]->obj, 0));
     }
     unsigned at = n;

@@ -88,7 +88,7 @@ static bool cell_of(jcv *c, jcv_frame *f, PyObject *name, jcv_outer *out) {
     jpy_src *fs = f->func_src;
     if (!fs)
         fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, f->func, 0);
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, 2);
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, JPY_FUNC_CLOSURE);
     if (!s)
         jcv_refuse(c, "out of memory");
     *out = jcv_cell_var(c, cells, s, at);

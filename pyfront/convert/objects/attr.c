@@ -67,63 +67,6 @@ jcv_av *jcv_native_attr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), jcv_describe(o));
 }
 
-jcv_av *jcv_type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v) {
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_TYPE, NULL, (PyObject *)t, name, 0);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    return jcv_wrap(c, v, s);
-}
-
-/* A function that a type has in a descriptor, which is looked up again at every call. */
-jcv_av *jcv_inner_function(jcv *c, PyObject *d) {
-    return jcv_constant(c, jcv_own(c, PyObject_GetAttrString(d, "__func__")));
-}
-
-/* A member of an enumeration, which nobody can assign; borrowed.  NULL: it is something else. */
-static PyObject *enum_member(jcv *c, PyTypeObject *t, PyObject *name) {
-    PyObject *map = jcv_lookup_str(c, t, "_member_map_");
-    PyObject *v = map && PyDict_CheckExact(map) ? PyDict_GetItemWithError(map, name) : NULL;
-    return v && jcv_is_enum(v) && Py_TYPE(v) == t ? v : NULL;
-}
-
-static jcv_av *type_attr(jcv *c, jcv_av *o, PyObject *name) {
-    PyTypeObject *t = (PyTypeObject *)o->py, *meta = Py_TYPE(t);
-    PyObject *of_meta = jcv_lookup(c, meta, name);
-    jcv_guard_type(c, t);
-    PyObject *member = enum_member(c, t, name);
-    if (member)
-        return jcv_wrap(c, member, jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, member, 2));
-    if (jcv_lookup_str(c, meta, "__getattribute__") !=
-            jcv_lookup_str(c, &PyType_Type, "__getattribute__") ||
-        (of_meta && of_meta != _PyType_Lookup(&PyType_Type, name)))
-        jcv_refuse(c, "an attribute of a metaclass");
-    if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
-        return jcv_take(c, PyObject_GetAttr(o->py, name));
-    if (of_meta && Py_TYPE(of_meta)->tp_descr_set)
-        jcv_refuse(c, "the attribute %s of a class", PyUnicode_AsUTF8(name));
-    jcv_attr *written = jcv_find_attr(c, o->py, name);
-    if (written)
-        return c->slots.data[written->slot];
-    PyObject *d = jcv_lookup_kind(c, t, name);
-    if (!d && (of_meta || jcv_lookup_str(c, meta, "__getattr__")))
-        jcv_refuse(c, "the attribute %s of a class", PyUnicode_AsUTF8(name));
-    if (!d)
-        return NULL;
-    PyTypeObject *dt = Py_TYPE(d);
-    if (dt == &PyClassMethod_Type || dt == &PyStaticMethod_Type) {
-        jcv_av *f = jcv_inner_function(c, d);
-        return dt == &PyStaticMethod_Type ? f : jcv_bound(c, f->py, o);
-    }
-    if (dt == &PyClassMethodDescr_Type) /* bound, and equal to itself whenever it is taken */
-        return jcv_take(c, PyObject_GetAttr(o->py, name));
-    bool itself = !dt->tp_descr_get || PyFunction_Check(d) || dt == &PyMethodDescr_Type ||
-                  dt == &PyWrapperDescr_Type || dt == jpy.function_type || dt == jpy.op_type;
-    if (!itself)
-        jcv_refuse(c, "the attribute %s of a class is made by a %s", PyUnicode_AsUTF8(name),
-                   dt->tp_name);
-    return jcv_type_value(c, t, name, d);
-}
-
 /* An object with a source, which it needs to be an input. */
 static jcv_av *host_able(jcv *c, jcv_av *o) {
     return o->kind != AV_PY || o->src ? o : jcv_py(c, o->py, src_of(c, o));
@@ -312,7 +255,7 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
         return jcv_wrap(c, v, s);
     }
     if (PyType_Check(p))
-        return type_attr(c, o, name);
+        return jcv_class_attr(c, o, name);
     if (Py_TYPE(p) == jpy.dtype_type || Py_TYPE(p) == jpy.device_type)
         return jcv_take(c, PyObject_GetAttr(p, name));
     if (jcv_is_const(o) || is_container(p))
@@ -321,8 +264,11 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
         if (PyUnicode_CompareWithASCIIString(name, "__self__") == 0 && PyMethod_Check(p))
             return jcv_wrap(c, PyMethod_GET_SELF(p),
                             jpy_src_get(c->guards, JPY_SRC_ATTR, src_of(c, o), NULL, name, 0));
-        if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0)
-            return jcv_function_name(c, o, src_of(c, o));
+        jcv_av *part = jcv_function_part(c, o, name, src_of(c, o));
+        if (part)
+            return part;
+        if (PyFunction_Check(p) && !_PyType_Lookup(Py_TYPE(p), name))
+            return own_attr(c, o, Py_TYPE(p), name);
         jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
     }
     if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields"))
@@ -369,8 +315,12 @@ static bool module_setattr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
 }
 
 void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
-    bool known = o->kind == AV_PY && !jcv_is_const(o) && !is_container(o->py) &&
-                 !PyFunction_Check(o->py) && !jcv_is_fresh(c, o->py);
+    if (o->kind == AV_PY && jcv_is_fresh(c, o->py)) {
+        jcv_del_fresh(c, o, name);
+        return;
+    }
+    bool known =
+        o->kind == AV_PY && !jcv_is_const(o) && !is_container(o->py) && !PyFunction_Check(o->py);
     if (o->kind != AV_HOST && !known)
         jcv_refuse(c, "del of an attribute of %s", jcv_describe(o));
     PyTypeObject *t = o->kind == AV_HOST ? jcv_host_type(c, o) : Py_TYPE(o->py);
@@ -387,8 +337,7 @@ void jcv_delattr(jcv *c, jcv_av *o, PyObject *name) {
     jcv_av *had = instance_attr(c, o, name);
     if (!had)
         jcv_refuse(c, "del of a missing attribute");
-    if (!jcv_is_fresh(c, o->py) &&
-        jcv_may_be_new(c, o->py, name)) /* the commit would leave no gap in its dict */
+    if (jcv_may_be_new(c, o->py, name)) /* the commit would leave no gap in its dict */
         jcv_refuse(c, "an attribute is deleted after it was set");
     jcv_attr *a = jcv_find_attr(c, o->py, name);
     if (a && jcv_lacks(a->first, LACK_UNREAD)) { /* whether there is one to delete must be known */

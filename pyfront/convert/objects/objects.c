@@ -198,6 +198,28 @@ void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v) {
     jcv_is_next(c, o->py, name);
 }
 
+/* It is as if it had never been set: another one of that name comes last. */
+void jcv_del_fresh(jcv *c, jcv_av *o, PyObject *name) {
+    PyTypeObject *t = Py_TYPE(o->py);
+    const jcv_attr *a = jcv_find_attr(c, o->py, name);
+    const jcv_av *v = a ? c->slots.data[a->slot] : NULL;
+    jcv_not_frozen(c, o, "an attribute");
+    if (t->tp_setattro != PyObject_GenericSetAttr || jcv_lookup(c, t, name) || !t->tp_dictoffset)
+        jcv_refuse(c, "del of the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);
+    if (!v || v->kind == AV_UNDEF)
+        jcv_refuse(c, "del of a missing attribute");
+    if (jcv_is_box(v) || (c->ctx->fn->kind == JCV_FUNC && a->slot < c->ctx->fn->first_slot))
+        jcv_refuse(c, "del of an attribute that a recursion writes");
+    jcv_av *order = jcv_attr_order(c, o->py);
+    jcv_av **names = jcv_alloc(c, (order->n + 1) * sizeof *names);
+    unsigned n = 0;
+    for (unsigned i = 0; i < order->n; i++)
+        if (PyUnicode_Compare(order->items[i]->py, name) != 0)
+            names[n++] = order->items[i];
+    jcv_put(c, find_order(c, o->py)->slot, jcv_tuple(c, names, n));
+    jcv_put(c, a->slot, jcv_lacking(c, LACK_UNBOUND, "an attribute is not there"));
+}
+
 /* An attribute that a recursion writes, of an instance that was made outside of it, is boxed as a
  * variable is (variables.c). */
 void jcv_put_fresh(jcv *c, PyObject *o, PyObject *name, uint32_t slot, jcv_av *v) {

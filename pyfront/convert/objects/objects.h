@@ -60,8 +60,9 @@ jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args 
  * field. */
 int jcv_field_of(jcv *c, PyObject *d);
 bool jcv_is_fresh(jcv *c, PyObject *o);
-/* Sets an attribute of an instance made here. */
+/* Sets, or deletes, an attribute of an instance made here. */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+void jcv_del_fresh(jcv *c, jcv_av *o, PyObject *name);
 /* Its place, `slot`, gets a value. */
 void jcv_put_fresh(jcv *c, PyObject *o, PyObject *name, uint32_t slot, jcv_av *v);
 /* Starts again where that is the place of such an attribute, which can be boxed and is not. */
@@ -165,7 +166,10 @@ jcv_av *jcv_draw_method(jcv *c, jcv_av *self, const char *name, const jcv_args *
 /* The same of a function: one that is bound, or what draws a number below another. */
 jcv_av *jcv_draw_function(jcv *c, PyObject *function, const jcv_args *args);
 
-/* attr.c: what a type has under a name, as a value: read again at every call, classes can change.
+/* class_attr.c: an attribute of a class; NULL: it has none. */
+jcv_av *jcv_class_attr(jcv *c, jcv_av *o, PyObject *name);
+/* class_attr.c: what a type has under a name, as a value: read again at every call, classes can
+ * change.
  */
 jcv_av *jcv_type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v);
 
@@ -174,8 +178,9 @@ jcv_av *jcv_type_value(jcv *c, PyTypeObject *t, PyObject *name, PyObject *v);
 PyObject *jcv_python_get(jcv *c, PyObject *d);
 jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *descriptor);
 
-/* special.c: f.__name__ of a function or method that was read at `s`. */
-jcv_av *jcv_function_name(jcv *c, jcv_av *f, jpy_src *s);
+/* The __name__, __doc__, __qualname__ or __module__ of a function or method, of which s is the
+ * source; NULL: the name is none of these. */
+jcv_av *jcv_function_part(jcv *c, jcv_av *f, PyObject *name, jpy_src *s);
 
 /* special.c: special methods that are called by name; NULL: not one of these calls */
 

@@ -102,21 +102,33 @@ jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *de
     return jcv_call_special(c, descriptor, jcv_python_get(c, d), args, 2);
 }
 
-/* ---- names of functions ------------------------------------------------------------------------
+/* ---- parts of functions ------------------------------------------------------------------------
  */
 
-jcv_av *jcv_function_name(jcv *c, jcv_av *f, jpy_src *s) {
+jcv_av *jcv_function_part(jcv *c, jcv_av *f, PyObject *name, jpy_src *s) {
+    static const char *const parts[] = {[JPY_FUNC_NAME] = "__name__",
+                                        [JPY_FUNC_DOC] = "__doc__",
+                                        [JPY_FUNC_QUALNAME] = "__qualname__",
+                                        [JPY_FUNC_MODULE] = "__module__"};
+    int part = JPY_FUNC_MODULE;
+    while (part >= JPY_FUNC_NAME && PyUnicode_CompareWithASCIIString(name, parts[part]))
+        part--;
     PyObject *fn = f->py;
+    if (part < JPY_FUNC_NAME)
+        return NULL;
     if (PyMethod_Check(fn)) {
         PyObject *key = jcv_own(c, PyUnicode_InternFromString("__func__"));
         fn = PyMethod_GET_FUNCTION(fn);
         s = jpy_src_get(c->guards, JPY_SRC_ATTR, s, NULL, key, 0);
         if (!s || !PyFunction_Check(fn))
-            jcv_refuse(c, "the name of %s", Py_TYPE(fn)->tp_name);
+            jcv_refuse(c, "the %s of %s", parts[part], Py_TYPE(fn)->tp_name);
         jcv_wrap(c, fn, s);
     }
-    s = jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, 3);
+    s = jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, part);
     if (!s)
         jcv_refuse(c, "out of memory");
-    return jcv_wrap(c, ((PyFunctionObject *)fn)->func_name, s);
+    PyObject *held = *jpy_function_part(fn, part);
+    if (!held) /* it reads as None, but is not there for the guards */
+        jcv_refuse(c, "the %s of a function that has none", parts[part]);
+    return jcv_wrap(c, held, s);
 }
