@@ -284,17 +284,21 @@ static const jn_type *kept_view(const jpy_stage *x, size_t which) {
 }
 
 /* Whether what a backward() needs is there and as it was.  Where several things are wrong, the tape
- * raises for the op that ran last. */
-static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins) {
+ * raises for the op that ran last.  1: what was written may not have been kept by this run, as only
+ * its ops can tell. */
+static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins, bool ask_ops) {
     const jpy_stage *x = r->stage;
     uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins);
     outs |= waits ? JPY_SET_WAITS : 0;
     const jpy_kept *worst = NULL;
+    bool sure = !ask_ops;
     for (size_t i = 0; i < x->kept.n; i++) {
         const jpy_kept *k = &x->kept.data[i];
         if ((k->outs & outs) && (k->ins & ins) && !jpy_arm_not_taken(r->not_taken, k->arm) &&
-            !jpy_saved_holds(&r->saved[i]) && (!worst || k->at > worst->at))
-            worst = k;
+            !jpy_saved_holds(&r->saved[i])) {
+            sure = sure || !k->maybe;
+            worst = worst && worst->at >= k->at ? worst : k;
+        }
     }
     bool used = !r->args || (freed && (!worst || freed >= worst->at)); /* no args: as a whole */
     r->met_outs = r->args && (used || worst) ? outs : 0;
@@ -302,6 +306,8 @@ static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins) {
     r->met_until = used ? freed : worst ? worst->at : 0;
     if (used)
         return jpy_raise_freed();
+    if (worst && !sure)
+        return 1;
     size_t which = worst ? (size_t)(worst - x->kept.data) : 0;
     return worst ? jpy_saved_check(&r->saved[which], worst->op, kept_view(x, which)) : 0;
 }
@@ -380,8 +386,15 @@ static int backward(void *user, const jpy_val *dout, const bool *want, jpy_val *
         return 0;
     if (r->given_up)
         return jpy_again_gradient(r, dout, want, din, create_graph);
-    if (check_saved(r, outs, waits, ins) < 0 || check_found(r) < 0 ||
-        jpy_renew(r, outs, ins, waits) < 0)
+    bool ask_ops = !create_graph && !waits && !r->n_found && !r->e->remains && !r->node->moved;
+    int saved = check_saved(r, outs, waits, ins, ask_ops);
+    if (saved > 0 && jpy_again_record(r) < 0)
+        return -1;
+    if (saved > 0 && r->node->moved)
+        return jpy_again_gradient(r, dout, want, din, false);
+    if (saved > 0)
+        saved = check_saved(r, outs, waits, ins, false);
+    if (saved < 0 || check_found(r) < 0 || jpy_renew(r, outs, ins, waits) < 0)
         return -1;
     r->ran_outs |= outs;
     r->ran_ins |= ins;

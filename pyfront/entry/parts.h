@@ -109,6 +109,7 @@ typedef struct jpy_kept { /* a tensor that must stay as it is, and the op that s
     uint32_t at;       /* the op: backward() comes to later ones first */
     uint8_t arm;       /* as jpy_group.arm */
     bool is_result;
+    bool maybe;      /* only the run's ops say whether it was kept: again.h */
     bool copied;     /* some of it is kept as a copy, to which no write comes */
     uint32_t stored; /* of a tensor that the commit writes: 1 + the result that it gets */
 } jpy_kept;

@@ -164,9 +164,9 @@ static PyObject *tracked(const void *of, size_t i) {
 
 static PyObject *kept(const void *of, size_t i) {
     const jpy_kept *k = (const jpy_kept *)of + i;
-    return Py_BuildValue("(IsIKKIiiiI)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
-                         (unsigned long long)k->ins, k->at, (int)k->arm, k->is_result, k->copied,
-                         k->stored);
+    return Py_BuildValue("(IsIKKIiiiiI)", k->slot, k->op, k->writes, (unsigned long long)k->outs,
+                         (unsigned long long)k->ins, k->at, (int)k->arm, k->is_result, k->maybe,
+                         k->copied, k->stored);
 }
 
 static PyObject *copied(const void *of, size_t i) {

@@ -38,10 +38,10 @@ static int take_tracked(jpy_building *b, PyObject *t) {
 static int take_kept(jpy_building *b, PyObject *t) {
     jpy_kept k = {0};
     unsigned long long outs, ins;
-    int is_result, copied;
+    int is_result, maybe, copied;
     const char *op;
-    if (!PyArg_ParseTuple(t, "IsIKKIbppI", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &k.arm,
-                          &is_result, &copied, &k.stored) ||
+    if (!PyArg_ParseTuple(t, "IsIKKIbpppI", &k.slot, &op, &k.writes, &outs, &ins, &k.at, &k.arm,
+                          &is_result, &maybe, &copied, &k.stored) ||
         k.arm > b->stage->arms.n || (k.stored && !jpy_stored_result(b, k.stored - 1)) ||
         !(is_result ? jpy_stored_result(b, k.slot) != NULL : jpy_stored_is_tensor(b, k.slot)) ||
         !(k.op = jn_arena_strdup(&b->e->arena, op)))
@@ -49,6 +49,7 @@ static int take_kept(jpy_building *b, PyObject *t) {
     k.outs = outs;
     k.ins = ins;
     k.is_result = is_result;
+    k.maybe = maybe;
     k.copied = copied;
     return jn_vec_push(&b->stage->kept, k) ? 0 : jpy_stored_no_memory();
 }

@@ -52,11 +52,12 @@ typedef struct jcv_val {
     uint8_t histories;         /* of a loop's parameter: what its history may be (reach.c) */
     bool moot;                 /* nobody looks at it: it requires grad as well as not */
     bool box;                  /* a list of one item that a variable is (variables.c) */
-    bool no_rows;           /* the stacked list of no items: whoever takes one finds another list */
-    uint8_t seen;           /* what a search has found of it (finish/identity.c) */
-    bool needed;            /* finish/reads.c */
-    struct jcv_read *reads; /* of it, the last first ... */
-    struct jcv_read *given; /* ... and those that gave it (heap/sample.c) */
+    bool no_rows; /* the stacked list of no items: whoever takes one finds another list */
+    uint8_t seen; /* what a search has found of it (finish/identity.c) */
+    bool needed;  /* finish/reads.c */
+    const jcv_node *saved_by;   /* the last op whose gradient needs it as it is */
+    struct jcv_read *reads;     /* of it, the last first ... */
+    struct jcv_read *given;     /* ... and those that gave it (heap/sample.c) */
     struct jcv_narrow *narrows; /* what branches tell of it */
     bool sized;                 /* a number that follows from dims that vary (dims.c) ... */
     janus_scalar image;         /* ... and what it is in this image */

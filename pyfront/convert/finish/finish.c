@@ -424,8 +424,16 @@ static void find_needed(jcv *c, jpy_entry *e) {
                 e->steps.data[i].needed = jcv_saved_for(r->root, mark);
 }
 
+/* What recursions that were not complete then have left, which their gradients need. */
+static void check_written(jcv *c) {
+    for (const jcv_rec *r = c->recs; r; r = r->next)
+        if (r->written && !r->parent && !r->src && r->val && jcv_result_saved(r->val))
+            jcv_refuse(c, "an in-place write to a tensor that a gradient needs as it was");
+}
+
 void jcv_finish(jcv *c, jpy_entry *e, jcv_av *result) {
     jcv_finishing f = {.e = e};
+    check_written(c);
     finish_tensors(c, &f);
     finish_flags(c, &f);
     finish_attrs(c, &f);

@@ -88,8 +88,9 @@ static janus_status add_keepers(jpy_stage *x, uint32_t param, uint32_t slot,
     visited seen = {.no_arms = true};
     const char *op = kept_in(g, param, &seen);
     if (op)
-        return jn_vec_push(&x->kept, ((jpy_kept){.slot = slot, .op = op})) ? JANUS_OK
-                                                                           : JN_NO_MEMORY();
+        return jn_vec_push(&x->kept, ((jpy_kept){.slot = slot, .op = op, .maybe = true}))
+                   ? JANUS_OK
+                   : JN_NO_MEMORY();
     for (size_t i = 1; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
         for (uint32_t k = 1; n->op->role == JN_ROLE_IF && k < n->n_in; k++) {
@@ -98,7 +99,8 @@ static janus_status add_keepers(jpy_stage *x, uint32_t param, uint32_t slot,
                 visited from = {.n = 1, .of = {{g, param}}};
                 if (k - 1 >= n->subs[s]->params.n || !kept_in(n->subs[s], k - 1, &from))
                     continue;
-                jpy_kept kept = {.slot = slot, .op = "Graph", .arm = jcv_arm_of(x, at, n, s)};
+                jpy_kept kept = {
+                    .slot = slot, .op = "Graph", .arm = jcv_arm_of(x, at, n, s), .maybe = true};
                 if (!jn_vec_push(&x->kept, kept))
                     return JN_NO_MEMORY();
             }

@@ -8,8 +8,9 @@
  * Sets of results flow from them back to what they are computed from, into the bodies of calls as
  * well.  A recursion is one body for all its depths.  What an arm of a branch of main keeps is kept
  * if it is taken, of which the run has a result; in bodies of calls and loops, and in branches
- * inside of arms, it counts as kept whichever is taken.  Of what a loop of main hands on it is
- * known whether it has gone a round, except of one that goes while something holds.
+ * inside of arms, it may be kept: where it was written since, the run's ops tell.  Of what a loop
+ * of main hands on it is known whether it has gone a round, except of one that goes while something
+ * holds.
  */
 #include "pyfront/convert/finish/history.h"
 
@@ -25,7 +26,9 @@ typedef struct kept {
     uint32_t at; /* node of main */
     const char *op;
     uint8_t arm; /* of a branch of main: as jpy_group.arm */
+    bool maybe;  /* on some path through a call, a loop or an arm in an arm */
     bool copied; /* a frame has it as a view, which is a copy there */
+    bool part;   /* of what it is kept of, which has no part of the ops' memory in a graph */
 } kept;
 
 /* What ops keep: tensors, and groups as history.h has them. */
@@ -106,9 +109,13 @@ static janus_status keep(const jn_subgraph *g, keeping *to, kept k, bool again) 
     if (i == to->kept.n)
         return jn_vec_push(&to->kept, k) ? JANUS_OK : JN_NO_MEMORY();
     k.copied = k.copied || to->kept.data[i].copied;
+    k.maybe = k.maybe && to->kept.data[i].maybe;
+    k.part = k.part || to->kept.data[i].part;
     if (k.at > to->kept.data[i].at)
         to->kept.data[i] = k;
     to->kept.data[i].copied = k.copied;
+    to->kept.data[i].maybe = k.maybe;
+    to->kept.data[i].part = k.part;
     return JANUS_OK;
 }
 
@@ -258,6 +265,7 @@ static janus_status keep_in(body *b, kept s, bool again) {
         return JANUS_OK;
     jpy_set params = jcv_params_given(b->g, s.v, JCV_MOST_GIVEN, &view);
     s.copied = s.copied || view;
+    s.part = s.part || view;
     for (uint32_t p = 0; p < 64; p++) {
         s.v = (jn_value){0, p};
         if (params >> p & 1)
@@ -328,6 +336,7 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
     }
     for (size_t i = 0; i < b.has.kept.n && st == JANUS_OK; i++) {
         kept s = b.has.kept.data[i];
+        s.maybe = s.maybe || caller->up || !arm;
         s.arm = arm ? arm : s.arm;
         jn_value v = s.v;
         if (v.node == 0 && v.index + first < n->n_in) {
@@ -340,6 +349,7 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
                 continue;
             s.v = (jn_value){n->id, (uint32_t)k};
             s.copied = s.copied || view;
+            s.part = s.part || view;
             st = keep_in(caller, s, false);
         }
     }
@@ -549,6 +559,7 @@ static janus_status add_kept(jpy_stage *x, const kept *s, uint32_t slot, bool is
                   .at = s->at,
                   .arm = s->arm,
                   .is_result = is_result,
+                  .maybe = s->maybe && !s->part,
                   .copied = s->copied};
     size_t i = 0; /* found before, by what the graph keeps; for all results, since not known */
     while (i < x->kept.n && (is_result || x->kept.data[i].slot != slot || x->kept.data[i].at ||
@@ -568,6 +579,9 @@ static bool kept_of(history *h, const jn_node *n, const jcv_given *x, kept *k) {
     const jn_subgraph *g = h->place->main;
     bool never = false;
     k->copied = k->copied || x->view || !jn_value_equal(jcv_memory_of(g, x->v), x->v);
+    k->part = k->part || x->view;
+    k->maybe = k->maybe || n->op->role == JN_ROLE_INVOKE || n->op->role == JN_ROLE_FOREACH ||
+               n->op->role == JN_ROLE_WHILE;
     if (x->when != JCV_GIVEN_EITHER_WAY)
         k->arm = both_arms(h->stage, g, n->in[0], x->when == JCV_GIVEN_IF_SO, k->arm, &never);
     return !never;

@@ -615,7 +615,8 @@ static janus_status may_write(jcv *c, const jcv_rec *r, bool recorded) {
         why = "whose memory another one has, by an assignment to .data";
     else if (!sole(c, root, root, 0, ++walks))
         why = "that may have another name";
-    else if (jcv_saved(root, root->src && once(c))) /* of what was bound versions will tell */
+    else if (jcv_saved(root, root->src && once(c)) || /* of what was bound versions will tell */
+             (!root->src && root->val && jcv_result_saved(root->val)))
         why = "that a gradient needs as it was";
     else if (jpy_no_grad_mode && !leaf && tracked(root))
         why = "that requires grad, without recording";

@@ -488,6 +488,39 @@ void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by) {
     jcv_saver *s = jcv_alloc(c, sizeof *s);
     *s = (jcv_saver){by, root->n_writes, root->savers};
     root->savers = s;
+    jcv_val *held = root->src ? NULL : jcv_held(c, root);
+    if (held)
+        held->saved_by = by;
+}
+
+/* Values that are asked about: results of calls that are made of calls. */
+typedef struct asked_value {
+    const jcv_val *v;
+    const struct asked_value *up;
+} asked_value;
+
+static bool may_be_saved(const jcv_val *v, const asked_value *up) {
+    enum { MAX_DEPTH = 24 };
+    unsigned depth = 0;
+    while (v->node && v->node->view)
+        v = v->node->in[0];
+    for (const asked_value *x = up; x; x = x->up, depth++)
+        if (x->v == v)
+            return false;
+    if (v->saved_by && !v->saved_by->freed)
+        return true;
+    const jcv_node *n = v->node;
+    bool any = depth > MAX_DEPTH;
+    for (int k = 0; n && k < 2 && !any; k++) {
+        const jcv_ctx *x = n->subs[k];
+        const jcv_val *r = x && v->index < x->results.n ? x->results.data[v->index] : NULL;
+        any = r && may_be_saved(r, &(asked_value){v, up});
+    }
+    return any;
+}
+
+bool jcv_result_saved(const jcv_val *v) {
+    return v->node && v->node->subs[0] && may_be_saved(v, NULL);
 }
 
 bool jcv_saved(const jcv_rec *root, bool written) {

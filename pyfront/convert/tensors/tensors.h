@@ -148,6 +148,8 @@ bool jcv_reaches_written_leaf(jcv *c, jcv_val *y);
  * anything that it has held, or (written) what the graph has written to it. */
 void jcv_save_for(jcv *c, jcv_rec *root, const jcv_node *by);
 bool jcv_saved(const jcv_rec *root, bool written);
+/* Whether a gradient needs what an arm, a loop or a call leaves, on some path through it. */
+bool jcv_result_saved(const jcv_val *v);
 /* The same of what the graph has written, and of gradients that flow by this mark. */
 bool jcv_saved_for(const jcv_rec *root, uint32_t mark);
 /* The value that a write without recording gives a leaf; NULL: error record filled. */
