@@ -34,22 +34,21 @@ static bool enter_mode(jcv *c, jcv_av *a) {
     return true;
 }
 
-static entered enter(jcv *c, const jpy_tree *item, jcv_av *manager) {
-    entered e = {.manager = manager, .no_grad = jpy_no_grad_mode, .autocast = jpy_autocast_word};
+/* e: the modes before the manager was made, which may set one. */
+static void enter(jcv *c, const jpy_tree *item, entered *e) {
     PyObject *method;
-    if (enter_mode(c, e.manager)) {
+    if (enter_mode(c, e->manager)) {
         if (item->b)
             jcv_refuse(c, "with ... as");
-        return e;
+        return;
     }
-    bool known = jcv_how_is(c, e.manager, JCV_S_ENTER, JCV_METHOD, &method) == JCV_PYTHON &&
-                 jcv_how_is(c, e.manager, JCV_S_EXIT, JCV_METHOD, &e.leave) == JCV_PYTHON;
+    bool known = jcv_how_is(c, e->manager, JCV_S_ENTER, JCV_METHOD, &method) == JCV_PYTHON &&
+                 jcv_how_is(c, e->manager, JCV_S_EXIT, JCV_METHOD, &e->leave) == JCV_PYTHON;
     if (!known)
-        jcv_refuse(c, "with %s", jcv_describe(e.manager));
-    jcv_av *v = jcv_call_special(c, e.manager, method, NULL, 0);
+        jcv_refuse(c, "with %s", jcv_describe(e->manager));
+    jcv_av *v = jcv_call_special(c, e->manager, method, NULL, 0);
     if (item->b)
         jcv_assign(c, item->b, v);
-    return e;
 }
 
 static void leave(jcv *c, const entered *e) {
@@ -135,7 +134,8 @@ static jcv_out with(jcv *c, jpy_tree *n, unsigned at) {
         c->at = n;
         return out;
     }
-    jcv_av *manager = jcv_eval(c, n->x.v[at]->a), *g = generator_of(c, manager);
+    entered e = {.no_grad = jpy_no_grad_mode, .autocast = jpy_autocast_word};
+    jcv_av *manager = e.manager = jcv_eval(c, n->x.v[at]->a), *g = generator_of(c, manager);
     block b = {.n = n, .at = at, .ctx = c->ctx, .leave = c->leave};
     if (g) {
         drop_made_of(c, manager);
@@ -143,7 +143,7 @@ static jcv_out with(jcv *c, jpy_tree *n, unsigned at) {
         if (!b.ran)
             jcv_refuse(c, "a context manager that does not yield");
     } else {
-        entered e = enter(c, n->x.v[at], manager);
+        enter(c, n->x.v[at], &e);
         b.out = with(c, n, at + 1);
         b.result = c->slots.data[0];
         leave(c, &e);
