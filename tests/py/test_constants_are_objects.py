@@ -21,6 +21,8 @@ PROGRAMS = {
     "in a region": "import time\ndef f(x):\n    y = x * 2\n    time.time()\n    c = {0}\n    z = (y + 1).exp()\n    z = z * y\n    time.time()\n    return c, z\n",
     "in a loop": "import time\ndef f(x):\n    out = []\n    for i in range(3):\n        x = (x * 2).tanh()\n        x = x + i\n        time.time()\n        out.append({0})\n    return out[0], out, x\n",
     "kept": "class O: pass\no = O()\ndef f(x):\n    o.c = {0}\n    return o.c, x - 1\n",
+    "appended": "l = []\ndef f(x):\n    l.append({0})\n    return l[-1], x * 2\n",
+    "a key's": "d = {{}}\ndef f(x):\n    d[len(d)] = {0}\n    return d[len(d) - 1], x * 2\n",
     "items": "def f(x):\n    for c in ({0}, {0}):\n        x = x * 2\n    return c, x\n",
     "in an arm": "def f(x):\n    c = {0} if x.sum() > 0 else None\n    return c, x * 2\n",
 }
@@ -57,3 +59,31 @@ def test_what_a_text_cannot_have():
 
     for k in [0, 0, 0, 1, 2, 3, 0, 1, 2, 3, 0]:
         assert outcome(f, k) == outcome(names["f"], k)
+
+
+PLACES = {"attribute": ("o.a = v", "o.a"), "another": ("o.b = v", "o.b"), "append": ("o.l.append(v)", "o.l[-1]"), "item": ("o.l[0] = v", "o.l[0]"), "key": ("o.d['k'] = v", "o.d['k']"),
+          "result": ("r = v", "r"), "in a list": ("r = [v]", "r[0]"), "in a tuple": ("r = (v, 1)", "r[0]")}
+VALUES = {"pair": "(n, n)", "with a tensor": "(n, x)", "computed": "(x * 2, n)", "of the text": "(1, 2)", "sum": "x.sum().item()", "half": "n * 0.5", "product": "n * 1000 + 7", "tensor": "x * 2"}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_one_object_in_two_places(value):
+    """But for numbers in a list or dict that the graph writes there itself (docs/differences.md)."""
+    for one in PLACES:
+        for two in PLACES:
+            if "r =" in PLACES[one][0] and "r =" in PLACES[two][0]:
+                continue
+            if value in ("sum", "half", "product") and {one, two} & {"append", "item", "key"}:
+                continue
+            text = "class O:\n    def __init__(self):\n        self.l, self.d = [0], {}\ndef f(o, x, n):\n    r, v = None, %s\n    %s\n    %s\n    return r" % (
+                VALUES[value], PLACES[one][0], PLACES[two][0])
+            seen = []
+            for decorated in (False, True):
+                names = names_of(text, janus=janus)
+                f, o, out = names["f"], names["O"](), []
+                f = janus.function(f, verify="never", measure=False) if decorated else f
+                for k in range(7):
+                    r = f(o, janus.ones(2) * k, 300 + k % 3)
+                    out.append(eval(PLACES[one][1]) is eval(PLACES[two][1]))
+                seen.append(out)
+            assert seen[0] == seen[1], (one, two)

@@ -273,6 +273,12 @@ static jpy_recipe *sizes_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe 
     return r;
 }
 
+/* A number that was read is the object that it was taken from. */
+static jcv_val *number_object(const jcv *c, jcv_val *v) {
+    const jcv_node *n = v->node;
+    return n && n->op == JN_OP(host_unbox) && n->in[0]->ctx == c->main ? n->in[0] : v;
+}
+
 jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
     jpy_recipe *r = jcv_entry_alloc(c, f->e, sizeof *r);
     jcv_av *seq = NULL;
@@ -310,12 +316,20 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
                 return r;
             }
         r->kind = JPY_MAKE_RESULT;
-        r->slot = jcv_add_result(c, a->val);
+        r->slot = jcv_add_result(c, number_object(c, a->val));
+        r->id = id_of(c, f, a->val); /* one object, wherever it goes */
         return r;
     case AV_TUPLE:
         if (a->py) { /* of the text: that one */
             r->kind = JPY_MAKE_CONST;
             r->obj = jpy_guards_own(&f->e->guards, a->py);
+            return r;
+        }
+        if (a->val && a->val->ctx == c->main) { /* the graph has made it, to store it */
+            if (jcv_tracked_inside(c, a))
+                jcv_refuse(c, "a tuple with a history is stored in two places");
+            r->kind = JPY_MAKE_RESULT;
+            r->slot = jcv_add_result(c, a->val);
             return r;
         }
         r->kind = JPY_MAKE_TUPLE;

@@ -182,6 +182,8 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
     case AV_HOST:
         return v->val;
     case AV_PY:
+        if (how == PLAIN && !v->src && (PyLong_CheckExact(v->py) || PyFloat_CheckExact(v->py)))
+            return jcv_object_const(c, v->py); /* of the text: that one, whoever looks at it */
         if (PyBool_Check(v->py) || PyFloat_CheckExact(v->py))
             return jcv_number(c, v);
         if (PyLong_CheckExact(v->py)) {
@@ -200,6 +202,8 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
     case AV_TUPLE: {
         if (v->named)
             jcv_refuse(c, "a named tuple is stored by the graph");
+        if (v->py) /* of the text */
+            return jcv_object_const(c, v->py);
         if (v->val && !jcv_encloses(v->val->ctx, c->ctx))
             jcv_refuse(c, "a tuple is stored in two places");
         if (v->val)
