@@ -377,9 +377,9 @@ jcv_out jcv_exec_for(jcv *c, jpy_tree *n) {
         visit_unknown(c, &v);
     else
         visit_any(c, &v);
-    it = v.over;
-    if (how(c, v.leave) != GOES_ON)
-        jcv_abandon(c, it);
+    bool given_back = v.of_iterator && !v.forked;
+    if (how(c, v.leave) != GOES_ON && !given_back)
+        jcv_abandon(c, v.over);
     return after(c, n, v.leave);
 }
 

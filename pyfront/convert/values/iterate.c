@@ -59,18 +59,46 @@ static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
     return t;
 }
 
-/* visits: what is made one after the other is visited. */
-static jcv_turn turn_of(jcv *c, jcv_av *a, bool visits, const char *name) {
+typedef enum visits { VISITS_NONE, VISITS_VARIABLES, VISITS_MADE } visits;
+
+/* All items of a generator, or NULL: making them changes variables, as CPython does between what is
+ * done with them. */
+static jcv_av *all_apart(jcv *c, jcv_av *g, const char *name) {
+    jcv_done before = jcv_done_outside(c, g);
+    jcv_state state = jcv_save(c);
+    uint32_t epoch = c->epoch;
+    jcv_ctx *outside = c->ctx, *trial = jcv_ctx_new(c, JCV_ARM, "items", outside);
+    c->ctx = trial;
+    jcv_av *t = all_of(c, g, name);
+    c->ctx = outside;
+    if (t && c->epoch + c->writes == before.writes && jcv_done_changes(c, &before)) {
+        jcv_restore(c, state);
+        c->epoch = epoch;
+        return NULL;
+    }
+    jcv_splice(c, trial);
+    if (t && jcv_done_any(c, &before))
+        jcv_refuse(c, "%s of items with effects", name);
+    return t;
+}
+
+/* how: what is made one after the other is visited, or where making it changes variables. */
+static jcv_turn turn_of(jcv *c, jcv_av *a, visits how, const char *name) {
     jcv_av *it = unknown(a) ? NULL : jcv_iterator(c, a);
     jcv_turn t = {.over = it ? it : a};
     t.made = unknown(t.over) || t.over->kind == AV_ITER;
-    t.items = t.made && visits ? NULL : all_in_turn(c, t.over, name);
+    bool function = t.over->kind == AV_SEQ && t.over->tree;
+    t.items = t.made && how == VISITS_MADE          ? NULL
+              : function && how == VISITS_VARIABLES ? all_apart(c, t.over, name)
+                                                    : all_in_turn(c, t.over, name);
     t.watch = t.items && !t.made ? jcv_watch_over(c, t.over, t.items, false, NULL) : NULL;
     t.since = jcv_done_now(c);
     return t;
 }
 
-jcv_turn jcv_turn_begin(jcv *c, jcv_av *a, const char *name) { return turn_of(c, a, false, name); }
+jcv_turn jcv_turn_begin(jcv *c, jcv_av *a, const char *name) {
+    return turn_of(c, a, VISITS_NONE, name);
+}
 
 void jcv_turn_end(jcv *c, const jcv_turn *t, const char *name) {
     if (!t->items || !jcv_done_changes(c, &t->since))
@@ -282,6 +310,7 @@ static jcv_av *first_of(jcv *c, jcv_av *g) {
 /* All items are made when the first is asked for; what they were made of must stay (sight.c). */
 static void make_items(jcv *c, jcv_av *g, jcv_av *all, size_t nodes) {
     jcv_put(c, g->slot, all);
+    jcv_abandon_inside(c, g); /* CPython's has not come to their ends */
     g->watch = jcv_watch_sight(c, jcv_sight_of(c, g, c->ctx->nodes.n - nodes), NULL);
 }
 
@@ -374,7 +403,7 @@ jcv_av *jcv_b_sum(jcv *c, const jcv_args *a) {
         s.start = number(c, 0);
     /* An item is made after the one before was added: the order of ops is that of their gradients.
      */
-    jcv_turn t = turn_of(c, a->pos[0], c->f->exact, "sum()");
+    jcv_turn t = turn_of(c, a->pos[0], c->f->exact ? VISITS_MADE : VISITS_VARIABLES, "sum()");
     jcv_av *all = t.over;
     if (t.items) {
         jcv_av *total = s.start;
@@ -552,7 +581,7 @@ static jcv_av *any_all_visiting(jcv *c, jcv_av *over, bool any) {
 }
 
 static jcv_av *any_all(jcv *c, const jcv_args *a, bool any) {
-    jcv_turn turn = jcv_turn_begin(c, a->pos[0], "any() or all()");
+    jcv_turn turn = turn_of(c, a->pos[0], VISITS_VARIABLES, "any() or all()");
     jcv_av *r = turn.items ? NULL : any_all_visiting(c, turn.over, any);
     if (!turn.items) {
         jcv_abandon(c, turn.over); /* it stops at the first that decides */

@@ -244,6 +244,8 @@ void jcv_all_unchanged(jcv *c, const jcv_watch *w, int64_t from, int64_t n);
 jcv_av *jcv_taken(jcv *c, jcv_av *it, jcv_av *item);
 /* It may not be used again: how much of it is left is not followed. */
 void jcv_abandon(jcv *c, jcv_av *it);
+/* The same of the iterators that it goes over, all of whose items were made, but not of its own. */
+void jcv_abandon_inside(jcv *c, jcv_av *it);
 
 /* data.c: janus.tensor(...) */
 

@@ -138,11 +138,34 @@ jcv_av *jcv_taken(jcv *c, jcv_av *it, jcv_av *item) {
     return jcv_call(c, it->self, &(jcv_args){.pos = item->items, .n_pos = item->n});
 }
 
-void jcv_abandon(jcv *c, jcv_av *it) {
-    if (it->kind != AV_ITER && it->kind != AV_SEQ)
+/* `it`, what it goes over, and iterators that variables of a generator hold; seen: by slot. */
+static void abandon(jcv *c, const jcv_av *it, bool itself, bool *seen, size_t n) {
+    if (it->kind != AV_ITER && it->kind != AV_SEQ && it->kind != AV_TUPLE)
         return;
-    for (unsigned i = 0; it->kind == AV_SEQ && it->items && i < it->n; i++)
-        jcv_abandon(c, it->items[i]);
-    if (it->slot)
+    if (it->kind != AV_TUPLE && it->slot && it->slot < n) {
+        if (seen[it->slot])
+            return;
+        seen[it->slot] = true;
+    }
+    bool function = it->kind == AV_SEQ && it->tree && it->tree->kind == JPY_DEF;
+    for (unsigned i = 0; function && i < it->frame->n; i++) {
+        uint32_t slot = it->frame->slots[i];
+        if (slot < n && !seen[slot]) {
+            seen[slot] = true;
+            abandon(c, c->slots.data[slot], true, seen, n);
+        }
+    }
+    for (unsigned i = 0; it->kind != AV_ITER && it->items && i < it->n; i++)
+        abandon(c, it->items[i], true, seen, n);
+    if (itself && it->kind != AV_TUPLE && it->slot)
         jcv_put(c, it->slot, jcv_lacking(c, LACK_UNKNOWN, "an iterator was left half used"));
+}
+
+void jcv_abandon(jcv *c, jcv_av *it) {
+    if (it->kind == AV_ITER || it->kind == AV_SEQ)
+        abandon(c, it, true, jcv_alloc(c, c->slots.n + 1), c->slots.n);
+}
+
+void jcv_abandon_inside(jcv *c, jcv_av *it) {
+    abandon(c, it, false, jcv_alloc(c, c->slots.n + 1), c->slots.n);
 }
