@@ -252,6 +252,29 @@ static int family(const PyTypeObject *t) {
                                                                                     : UNKNOWN;
 }
 
+/* Which of two tuples or lists comes first: as the first items do that differ, else as their
+ * lengths do; from: items before it are equal. */
+static jcv_av *compare_in_order(jcv *c, int op, const jcv_av *x, const jcv_av *y, unsigned from) {
+    if (from == x->n || from == y->n) {
+        bool less = op == JPY_LT || op == JPY_LE, equal = op == JPY_LE || op == JPY_GE;
+        return jcv_bool(c, x->n == y->n ? equal : less == (x->n < y->n));
+    }
+    jcv_val *same = NULL;
+    jcv_av *a = x->items[from], *b = y->items[from];
+    int eq = jcv_av_equal(a, b) ? 1 : jcv_same_or_equal(c, a, b, &same);
+    if (eq >= 0)
+        return eq ? compare_in_order(c, op, x, y, from + 1) : jcv_compare(c, op, a, b);
+    jcv_done before = jcv_done_now(c);
+    jcv_val *either[3] = {same, jcv_number(c, compare_in_order(c, op, x, y, from + 1)),
+                          jcv_number(c, jcv_compare(c, op, a, b))};
+    if (jcv_done_any(c, &before))
+        jcv_refuse(c, "a comparison with effects, under a condition of the graph");
+    for (int i = 1; i < 3; i++)
+        if (!either[i] || either[i]->type->kind != JANUS_KIND_BOOL)
+            jcv_refuse(c, "a comparison of %s and %s", jcv_describe(a), jcv_describe(b));
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), either, 3, NULL)->out[0]);
+}
+
 jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     static const int python[] = {Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE};
     static const int scalar[] = {
@@ -327,6 +350,10 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
             return negated(c, jcv_scalar(c, all[0]), op == JPY_NE);
         return jcv_bool(c, same == (op == JPY_EQ));
     }
+    if (op >= JPY_LT && op <= JPY_GE && jcv_is_sequence(a) && jcv_is_sequence(b) &&
+        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
+        jcv_items(c, b, &y, &m))
+        return compare_in_order(c, op, jcv_tuple(c, x, n), jcv_tuple(c, y, m), 0);
     if (a->kind == AV_PY && b->kind == AV_PY && (op == JPY_EQ || op == JPY_NE) &&
         Py_TYPE(a->py)->tp_richcompare == PyBaseObject_Type.tp_richcompare &&
         Py_TYPE(b->py)->tp_richcompare == PyBaseObject_Type.tp_richcompare)

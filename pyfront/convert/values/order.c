@@ -8,12 +8,15 @@
  */
 #include "pyfront/convert/values/values.h"
 
+#include <math.h>
+
 #include "ops/attrs.h"
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/native.h"
 
-enum { MAX_SORTED = 12, MAX_KNOWN = 400 };
+enum { MAX_SORTED = 12 };
 
 const char *const jcv_ordered = "a sorted list";
 
@@ -186,21 +189,68 @@ static jcv_av *instances_in_order(jcv *c, jcv_av *t, const uint32_t *keys, bool 
     return items;
 }
 
+/* By keys that are constants: as CPython puts them, whatever they are.  NULL: not all are. */
+static jcv_av *by_constants(jcv *c, const jcv_av *t, jcv_av *const *keys, bool reverse) {
+    PyObject *all = jcv_own(c, PyList_New(0)), *order = jcv_own(c, PyList_New(0));
+    for (unsigned i = 0; i < t->n; i++) {
+        PyObject *k = jcv_const_object(c, keys[i]);
+        if (!k || !jpy_by_value(k))
+            return NULL;
+        if (PyList_Append(all, k) < 0 ||
+            PyList_Append(order, jcv_own(c, PyLong_FromUnsignedLong(i))) < 0)
+            jcv_refuse_py(c);
+    }
+    PyObject *sort = jcv_own(c, PyObject_GetAttrString(order, "sort"));
+    PyObject *none = jcv_own(c, PyTuple_New(0)), *kw = jcv_own(c, PyDict_New());
+    PyObject *key = jcv_own(c, PyObject_GetAttrString(all, "__getitem__"));
+    if (PyDict_SetItemString(kw, "key", key) < 0 ||
+        PyDict_SetItemString(kw, "reverse", reverse ? Py_True : Py_False) < 0)
+        jcv_refuse_py(c);
+    jcv_own(c, PyObject_Call(sort, none, kw));
+    jcv_av *out = jcv_tuple(c, t->items, t->n);
+    for (unsigned i = 0; i < t->n; i++)
+        out->items[i] = t->items[PyLong_AsUnsignedLong(PyList_GET_ITEM(order, i))];
+    return out;
+}
+
+/* Refuses keys that items cannot be put in order by, and asserts that numbers equal themselves: of
+ * others the order is that of the comparisons that CPython happens to make. */
+static void check_key(jcv *c, jcv_av *k) {
+    jcv_av **items;
+    unsigned n;
+    if (jcv_is_sequence(k) && jcv_items(c, k, &items, &n)) {
+        for (unsigned i = 0; i < n; i++)
+            if (!jcv_is_const(items[i]) || PyFloat_Check(items[i]->py))
+                check_key(c, items[i]);
+    } else if (k->kind == AV_SCALAR && k->val->type->kind == JANUS_KIND_FLOAT) {
+        jcv_val *in[2] = {k->val, k->val};
+        jcv_assert(c, &jcv_op(c, JN_OP(s_eq), in, 2, NULL)->out[0], "a key equals itself");
+    } else if (k->kind == AV_PY && PyFloat_Check(k->py) && isnan(PyFloat_AS_DOUBLE(k->py))) {
+        jcv_refuse(c, "sorting by nan");
+    }
+}
+
 static jcv_av *in_order(jcv *c, jcv_av *t, jcv_av *key, bool reverse) {
     uint32_t *items = jcv_alloc(c, (t->n + 1) * sizeof *items);
     uint32_t *keys = jcv_alloc(c, (t->n + 1) * sizeof *keys);
-    bool known = true;
+    jcv_av **by = jcv_alloc(c, (t->n + 1) * sizeof *by);
+    bool numbers = true;
+    for (unsigned i = 0; i < t->n; i++)
+        by[i] = key_of(c, key, t->items[i]);
+    jcv_av *known = by_constants(c, t, by, reverse);
+    if (known)
+        return known;
     for (unsigned i = 0; i < t->n; i++) {
-        jcv_av *k = key_of(c, key, t->items[i]);
-        if (!jcv_is_const(k) && !jcv_number(c, k))
-            jcv_refuse(c, "sorting by %s", jcv_describe(k));
-        known = known && jcv_is_const(k);
+        numbers = numbers && jcv_number(c, by[i]);
+        if (!jcv_is_const(by[i]) && !jcv_number(c, by[i]) && !jcv_is_sequence(by[i]))
+            jcv_refuse(c, "sorting by %s", jcv_describe(by[i]));
+        check_key(c, by[i]);
         items[i] = jcv_slot(c, t->items[i]);
-        keys[i] = jcv_slot(c, k);
+        keys[i] = jcv_slot(c, by[i]);
     }
-    if (t->n > (known ? MAX_KNOWN : MAX_SORTED))
+    if (t->n > MAX_SORTED)
         jcv_refuse(c, "sorting %u items", t->n);
-    jcv_av *rows = known ? NULL : instances_in_order(c, t, keys, reverse);
+    jcv_av *rows = numbers ? instances_in_order(c, t, keys, reverse) : NULL;
     if (rows)
         return rows;
     for (unsigned i = 1; i < t->n; i++)
