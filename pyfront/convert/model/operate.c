@@ -112,8 +112,11 @@ jcv_av *jcv_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
     a = jcv_there(c, a);
     b = jcv_there(c, b);
     operand x = operand_of(c, a, slot), y = operand_of(c, b, slot);
-    PyObject *method;
-    if (inplace && jcv_how_is(c, a, slot, JCV_IN_PLACE, &method) == JCV_PYTHON) {
+    PyObject *method = NULL;
+    jcv_how in_place = inplace ? jcv_how_is(c, a, slot, JCV_IN_PLACE, &method) : JCV_ABSENT;
+    if (in_place == JCV_NATIVE && x.how == JCV_PYTHON) /* CPython's comes first: dict's |= */
+        jcv_refuse(c, "this operator on %s in place", jcv_describe(a));
+    if (in_place == JCV_PYTHON) {
         jcv_av *r = maybe(c, a, method, b);
         if (r)
             return r;

@@ -178,7 +178,8 @@ static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (d && PyUnicode_CompareWithASCIIString(name, "__class__") == 0 &&
         d == _PyType_Lookup(&PyBaseObject_Type, name))
         return jcv_py(c, (PyObject *)jcv_stands_for(t), NULL);
-    if (d && dict && Py_TYPE(d) == &PyGetSetDescr_Type) {
+    bool of_type = d && (Py_TYPE(d) == &PyGetSetDescr_Type || Py_TYPE(d) == &PyMemberDescr_Type);
+    if (dict && of_type) { /* a member: of a types.SimpleNamespace */
         bool written = jcv_is_fresh(c, o->py) || jcv_live_type(c, t);
         for (size_t i = 0; i < c->attrs.n; i++)
             written = written || c->attrs.data[i]->object == o->py;

@@ -264,6 +264,11 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         if (text)
             return text;
     }
+    if (op == JPY_BITOR && jcv_type_of(c, a) == &PyDict_Type && jcv_type_of(c, b) == &PyDict_Type) {
+        jcv_av *both = jcv_call_method(c, a, "copy", &(jcv_args){0});
+        jcv_call_method(c, both, "update", &(jcv_args){.pos = &b, .n_pos = 1});
+        return both;
+    }
     jcv_av *text = op == JPY_ADD ? jcv_text_join(c, a, b) : NULL;
     if (text)
         return text;

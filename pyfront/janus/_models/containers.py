@@ -311,6 +311,15 @@ class _Dict:
     def __eq__(self, other):
         _unknown("equality of such dicts")
 
+    def __or__(self, other):
+        _unknown("a union of such dicts")
+
+    def __ror__(self, other):
+        _unknown("a union of such dicts")
+
+    def __ior__(self, other):
+        _unknown("a union of such dicts")
+
     def __len__(self):
         return len(self._pairs)
 
