@@ -240,8 +240,21 @@ static jcv_av *make_dict(jcv *c, const jcv_args *a) {
     return d;
 }
 
+/* zip(), map() or enumerate() that goes over an iterator of Python: its meaning in Python. */
+static PyObject *in_turn(jcv *c, PyObject *t, const jcv_args *a) {
+    bool any = false;
+    if (t != (PyObject *)&PyZip_Type && t != (PyObject *)&PyMap_Type &&
+        t != (PyObject *)&PyEnum_Type)
+        return NULL;
+    for (unsigned i = 0; i < a->n_pos && !any; i++)
+        any = jcv_gives_next(c, a->pos[i]);
+    return any ? jcv_model_in_turn(c, ((PyTypeObject *)t)->tp_name) : NULL;
+}
+
 static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
-    PyObject *t = f->py;
+    PyObject *t = f->py, *model = in_turn(c, t, a);
+    if (model)
+        return jcv_call(c, jcv_constant(c, model), a);
     if (t == (PyObject *)&PyList_Type || t == (PyObject *)&PyTuple_Type)
         return jcv_make_list(c, a, t == (PyObject *)&PyList_Type);
     if (t == (PyObject *)&PyDict_Type)

@@ -102,6 +102,8 @@ jcv_av *jcv_length(jcv *c, jcv_av *a);
 void jcv_delitem(jcv *c, jcv_av *a, jcv_av *i);
 /* item in `in`, as a bool. */
 jcv_av *jcv_contains(jcv *c, jcv_av *in, jcv_av *item);
+/* Whether it is an iterator whose __next__ is Python's. */
+bool jcv_gives_next(jcv *c, jcv_av *a);
 /* What iter() of an instance of a Python class gives; NULL: iteration is native. */
 jcv_av *jcv_iterator(jcv *c, jcv_av *a);
 /* The same for who makes a list or tuple of all items: iter(), after which CPython asks for a hint

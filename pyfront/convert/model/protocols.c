@@ -79,6 +79,10 @@ int jcv_truth(jcv *c, jcv_av *a, jcv_val **out) {
 /* ---- iteration ---------------------------------------------------------------------------------
  */
 
+bool jcv_gives_next(jcv *c, jcv_av *a) {
+    return jcv_how_is(c, a, JCV_S_NEXT, JCV_METHOD, NULL) == JCV_PYTHON;
+}
+
 jcv_av *jcv_iterator(jcv *c, jcv_av *a) {
     PyObject *method;
     jcv_how how = jcv_how_is(c, a, JCV_S_ITER, JCV_METHOD, &method);
@@ -87,7 +91,7 @@ jcv_av *jcv_iterator(jcv *c, jcv_av *a) {
     if (how != JCV_PYTHON)
         return NULL;
     jcv_av *it = jcv_call_special(c, a, method, NULL, 0);
-    if (!((it->kind == AV_ITER || it->kind == AV_SEQ) && it->slot))
+    if (!((it->kind == AV_ITER || it->kind == AV_SEQ) && it->slot) && !jcv_gives_next(c, it))
         jcv_refuse(c, "%s as an iterator", jcv_describe(it));
     return it;
 }

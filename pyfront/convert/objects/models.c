@@ -16,6 +16,7 @@ static struct {
     PyObject *sizes;  /* dict: name of one of janus's functions -> model */
     PyObject *lists;  /* dict: name of a list's method -> model, "[]" behind it: with a slice */
     PyObject *calls;  /* dict: type of what is called -> model that gets it first */
+    PyObject *turns;  /* dict: name of a builtin that goes over iterators -> model */
 } tables;
 
 static bool load(void) {
@@ -28,7 +29,8 @@ static bool load(void) {
     PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
     PyObject *lists = m ? PyObject_GetAttrString(m, "LISTS") : NULL;
     PyObject *calls = m ? PyObject_GetAttrString(m, "CALLS") : NULL;
-    PyObject *back = of && called && sizes && lists && calls ? PyDict_New() : NULL;
+    PyObject *turns = m ? PyObject_GetAttrString(m, "IN_TURN") : NULL;
+    PyObject *back = of && called && sizes && lists && calls && turns ? PyDict_New() : NULL;
     Py_ssize_t at = 0;
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
@@ -39,6 +41,7 @@ static bool load(void) {
         Py_XDECREF(sizes);
         Py_XDECREF(lists);
         Py_XDECREF(calls);
+        Py_XDECREF(turns);
         Py_XDECREF(of);
         Py_XDECREF(called);
         Py_XDECREF(back);
@@ -50,6 +53,7 @@ static bool load(void) {
     tables.sizes = sizes;
     tables.lists = lists;
     tables.calls = calls;
+    tables.turns = turns;
     return true;
 }
 
@@ -72,6 +76,12 @@ PyObject *jcv_call_model(jcv *c, PyObject *o) {
     return Py_TYPE(Py_TYPE(o)) == &PyType_Type
                ? PyDict_GetItemWithError(tables.calls, (PyObject *)Py_TYPE(o))
                : NULL;
+}
+
+PyObject *jcv_model_in_turn(jcv *c, const char *name) {
+    if (!load())
+        jcv_refuse_py(c);
+    return PyDict_GetItemString(tables.turns, name);
 }
 
 /* Whether it is a number of the graph, or a tuple with one. */

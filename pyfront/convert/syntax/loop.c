@@ -247,12 +247,54 @@ static bool long_range(const jcv_av *a, const jcv_leave *leave) {
     return rounds / step > (leave && most > 8 ? 8 : most);
 }
 
+/* ---- iterators of Python ------------------------------------------------------------------------
+ * Each round calls __next__.  One that comes to an end raises, which no graph does, so such a loop
+ * is left by the program alone. */
+
+static void next_round(jcv *c, visit *v) {
+    v->fn(c, v->user, jcv_special(c, v->over, JCV_S_NEXT, NULL, 0));
+}
+
+static jcv_val *not_left_yet(jcv *c, void *user) {
+    const visit *v = user;
+    return left_is(c, v->leave, GOES_ON);
+}
+
+static void round_of_graph(jcv *c, void *user, jcv_val *unused) {
+    (void)unused;
+    const jpy_tree *loop = c->loop;
+    c->loop = NULL;
+    next_round(c, user);
+    c->loop = loop;
+}
+
+static void visit_next(jcv *c, visit *v) {
+    if (!v->leave)
+        jcv_refuse(c, "all items of %s", jcv_describe(v->over));
+    for (long i = 0; how(c, v->leave) == GOES_ON && i < unrolled(); i++)
+        next_round(c, v);
+    if (how(c, v->leave) > 0)
+        return;
+    const jpy_tree *around = c->loop;
+    if (jcv_peeled(c, v->loop)) {
+        jcv_assert(c, not_left_yet(c, v), "a loop has a round");
+        next_round(c, v);
+    }
+    c->loop = v->loop; /* cannot be peeled twice */
+    jcv_while(c, not_left_yet, round_of_graph, v);
+    c->loop = around;
+}
+
 static void visit_any(jcv *c, visit *v) {
     if (jcv_has_parts(c, v->over))
         v->over = jcv_parts(c, v->over);
     jcv_av *it = jcv_iterator(c, v->over), *over = v->over = it ? it : v->over;
     if (over->kind == AV_SEQ && over->tree) {
         jcv_visit_generator(c, over, v->leave, v->fn, v->user);
+        return;
+    }
+    if (it && jcv_gives_next(c, it)) {
+        visit_next(c, v);
         return;
     }
     jcv_av *left = over->kind == AV_ITER && over->slot ? c->slots.data[over->slot] : NULL;

@@ -12,7 +12,8 @@ import functools
 import itertools
 import operator
 
-from . import containers, functions
+from . import containers, functions, iterators
+from .iterators import IN_TURN  # noqa: F401  what C asks for
 from .lists import LISTS  # noqa: F401  what C asks for
 from .operators import OPERATORS
 
@@ -27,22 +28,30 @@ MODELS = {
     collections._count_elements: containers._count_elements,
     functools.partial: functions._Partial,
     functools.reduce: functions._reduce,
-    filter: functions._filter,
-    itertools.chain: functions._chain,
-    itertools.starmap: functions._starmap,
-    itertools.repeat: functions._repeat,
-    itertools.product: functions._product,
-    itertools.accumulate: functions._accumulate,
-    itertools.permutations: functions._permutations,
-    itertools.combinations: functions._combinations,
-    itertools.combinations_with_replacement: functions._combinations_again,
-    itertools.pairwise: functions._pairwise,
-    itertools.islice: functions._islice,
-    itertools.filterfalse: functions._filterfalse,
+    filter: iterators._filter,
+    itertools.chain: iterators._chain,
+    itertools.starmap: iterators._starmap,
+    itertools.repeat: iterators._repeat,
+    itertools.product: iterators._product,
+    itertools.accumulate: iterators._accumulate,
+    itertools.permutations: iterators._permutations,
+    itertools.combinations: iterators._combinations,
+    itertools.combinations_with_replacement: iterators._combinations_again,
+    itertools.pairwise: iterators._pairwise,
+    itertools.islice: iterators._islice,
+    itertools.filterfalse: iterators._filterfalse,
+    itertools.count: iterators._Count,
+    itertools.cycle: iterators._Cycle,
+    itertools.takewhile: iterators._takewhile,
+    itertools.dropwhile: iterators._dropwhile,
+    itertools.compress: iterators._compress,
+    itertools.zip_longest: iterators._zip_longest,
+    itertools.groupby: iterators._groupby,
     operator.itemgetter: functions._itemgetter,
     operator.attrgetter: functions._attrgetter,
+    operator.methodcaller: functions._methodcaller,
     dict.fromkeys: containers._fromkeys,
-    itertools.chain.from_iterable: functions._chain_all,
+    itertools.chain.from_iterable: iterators._chain_all,
     **OPERATORS,
 }
 # Of objects of the program: what a call of one means, by its exact type.
