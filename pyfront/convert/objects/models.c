@@ -59,7 +59,8 @@ static bool load(void) {
 
 /* Whether finding it in a dict runs no code of the program's. */
 static bool can_look_up(PyObject *o) {
-    return PyCFunction_Check(o) || Py_TYPE(o) == &PyType_Type || Py_TYPE(o) == &PyMethodDescr_Type;
+    return PyCFunction_Check(o) || PyFunction_Check(o) || Py_TYPE(o) == &PyType_Type ||
+           Py_TYPE(o) == &PyMethodDescr_Type;
 }
 
 PyObject *jcv_model_of(jcv *c, PyObject *o) {

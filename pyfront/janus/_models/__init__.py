@@ -7,12 +7,14 @@ a program calls one of them, a graph is made of the function or class of the sam
 live inside of a graph only: one that would leave is refused.  What is not written here, or is not
 known, is refused, and CPython runs the program.
 """
+import bisect
 import collections
 import functools
+import heapq
 import itertools
 import operator
 
-from . import containers, functions, iterators
+from . import containers, functions, iterators, orders
 from .iterators import IN_TURN  # noqa: F401  what C asks for
 from .lists import LISTS  # noqa: F401  what C asks for
 from .operators import OPERATORS
@@ -50,6 +52,18 @@ MODELS = {
     operator.itemgetter: functions._itemgetter,
     operator.attrgetter: functions._attrgetter,
     operator.methodcaller: functions._methodcaller,
+    bisect.bisect_left: orders._bisect_left,
+    bisect.bisect_right: orders._bisect_right,
+    bisect.insort_left: orders._insort_left,
+    bisect.insort_right: orders._insort_right,
+    heapq.heapify: orders._heapify,
+    heapq.heappush: orders._heappush,
+    heapq.heappop: orders._heappop,
+    heapq.heapreplace: orders._heapreplace,
+    heapq.heappushpop: orders._heappushpop,
+    heapq.nlargest: orders._nlargest,
+    heapq.nsmallest: orders._nsmallest,
+    collections.Counter.most_common: orders._most_common,
     dict.fromkeys: containers._fromkeys,
     itertools.chain.from_iterable: iterators._chain_all,
     **OPERATORS,
