@@ -334,6 +334,8 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_call(c, jcv_constant(c, model), args);
     if (PyFunction_Check(o) && jcv_called_as_it_is(o))
         return jcv_call_real(c, o, args, PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_name));
+    if (jcv_asks_for_attributes(o))
+        return jcv_without_attributes(c, args);
     if (PyFunction_Check(o)) {
         jcv_av *made = jcv_call_new(c, o, args);
         return made ? made : jcv_call_function(c, o, f->src, args);

@@ -12,11 +12,13 @@
 static struct {
     PyObject *of;     /* dict: called -> model */
     PyObject *back;   /* dict: class of a model -> class that it stands for */
-    PyObject *called; /* tuple: functions that are called on constants */
+    PyObject *called; /* set: functions that are called on constants */
     PyObject *sizes;  /* dict: name of one of janus's functions -> model */
     PyObject *lists;  /* dict: name of a list's method -> model, "[]" behind it: with a slice */
     PyObject *calls;  /* dict: type of what is called -> model that gets it first */
     PyObject *turns;  /* dict: name of a builtin that goes over iterators -> model */
+    PyObject *asks;   /* function: whether a tensor has no attributes */
+    PyObject *later;  /* dict: module -> what adds the models of its functions */
 } tables;
 
 static bool load(void) {
@@ -29,8 +31,11 @@ static bool load(void) {
     PyObject *called = m ? PyObject_GetAttrString(m, "AS_THEY_ARE") : NULL;
     PyObject *lists = m ? PyObject_GetAttrString(m, "LISTS") : NULL;
     PyObject *calls = m ? PyObject_GetAttrString(m, "CALLS") : NULL;
+    PyObject *later = m ? PyObject_GetAttrString(m, "LATER") : NULL;
+    PyObject *asks = m ? PyObject_GetAttrString(m, "ASKS_FOR_ATTRIBUTES") : NULL;
     PyObject *turns = m ? PyObject_GetAttrString(m, "IN_TURN") : NULL;
-    PyObject *back = of && called && sizes && lists && calls && turns ? PyDict_New() : NULL;
+    PyObject *back =
+        of && called && sizes && lists && calls && turns && later && asks ? PyDict_New() : NULL;
     Py_ssize_t at = 0;
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
@@ -42,6 +47,8 @@ static bool load(void) {
         Py_XDECREF(lists);
         Py_XDECREF(calls);
         Py_XDECREF(turns);
+        Py_XDECREF(later);
+        Py_XDECREF(asks);
         Py_XDECREF(of);
         Py_XDECREF(called);
         Py_XDECREF(back);
@@ -54,6 +61,8 @@ static bool load(void) {
     tables.lists = lists;
     tables.calls = calls;
     tables.turns = turns;
+    tables.later = later;
+    tables.asks = asks;
     return true;
 }
 
@@ -63,11 +72,26 @@ static bool can_look_up(PyObject *o) {
            Py_TYPE(o) == &PyMethodDescr_Type;
 }
 
+/* Models of functions of modules that few programs import are made when one is called. */
+static void add_later(jcv *c, PyObject *o) {
+    PyObject *module = PyFunction_Check(o) ? ((PyFunctionObject *)o)->func_module : NULL;
+    PyObject *add = module && PyUnicode_CheckExact(module) && PyDict_GET_SIZE(tables.later)
+                        ? PyDict_GetItemWithError(tables.later, module)
+                        : NULL;
+    if (!add)
+        return;
+    jcv_own(c, Py_NewRef(add));
+    if (PyDict_DelItem(tables.later, module) < 0)
+        jcv_refuse_py(c);
+    jcv_own(c, PyObject_CallNoArgs(add));
+}
+
 PyObject *jcv_model_of(jcv *c, PyObject *o) {
     if (!can_look_up(o))
         return NULL;
     if (!load())
         jcv_refuse_py(c);
+    add_later(c, o);
     return PyDict_GetItemWithError(tables.of, o);
 }
 
@@ -120,11 +144,12 @@ PyTypeObject *jcv_stands_for(PyTypeObject *t) {
 }
 
 bool jcv_called_as_it_is(PyObject *function) {
-    for (Py_ssize_t i = 0; tables.called && i < PyTuple_GET_SIZE(tables.called); i++)
-        if (PyTuple_GET_ITEM(tables.called, i) == function)
-            return true;
-    return false;
+    bool is = tables.called && PySet_Contains(tables.called, function) > 0;
+    PyErr_Clear();
+    return is;
 }
+
+bool jcv_asks_for_attributes(PyObject *function) { return function == tables.asks; }
 
 jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order) {
     PyObject *model = jcv_model_of(c, (PyObject *)&PySet_Type);

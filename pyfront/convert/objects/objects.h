@@ -97,6 +97,8 @@ jcv_av *jcv_made_of_copies(jcv *c, jcv_av *a);
 
 jcv_av *jcv_tensor_attr(jcv *c, jcv_av *t, PyObject *name);
 void jcv_set_tensor_attr(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
+/* Whether a tensor has no attributes that the program has set. */
+jcv_av *jcv_without_attributes(jcv *c, const jcv_args *args);
 
 /* dispatch.c: an attribute of an object that may be of several types */
 
@@ -127,6 +129,8 @@ PyTypeObject *jcv_stands_for(PyTypeObject *t);
 PyObject *jcv_list_model(jcv *c, const char *method, bool slice);
 /* Whether a function of the models is called on constants, not converted. */
 bool jcv_called_as_it_is(PyObject *function);
+/* Whether it is the models' question for jcv_without_attributes. */
+bool jcv_asks_for_attributes(PyObject *function);
 /* A set that the program makes; in_order: CPython puts the items in one by one. */
 jcv_av *jcv_new_set(jcv *c, jcv_av *const *items, unsigned n, bool in_order);
 

@@ -9,9 +9,11 @@
 
 #include <string.h>
 
+#include "pyfront/base/names.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
 #include "pyfront/convert/values/values.h"
+#include "pyfront/methods/methods.h"
 
 /* The row whose forward method has this name; -1: none. */
 static int slot_named(jcv *c, const char *name) {
@@ -72,7 +74,31 @@ jcv_av *jcv_special_by_name(jcv *c, jcv_av *self, const char *name, const jcv_ar
                            : c->native->compare(c, slot - JCV_S_EQ + JPY_EQ, self, a->pos[0]);
 }
 
+/* object.__setattr__(o, name, v) of an instance that is made here: frozen ones set their attributes
+ * so.  NULL: of another one. */
+static jcv_av *set_as_object(jcv *c, const jcv_args *a) {
+    const jcv_av *o = a->n_pos == 3 && !a->n_kw ? a->pos[0] : NULL;
+    PyObject *name = o ? jcv_const_object(c, a->pos[1]) : NULL;
+    if (!name || !PyUnicode_CheckExact(name) || o->kind != AV_PY || !jcv_is_fresh(c, o->py) ||
+        !jcv_is_plain_class(Py_TYPE(o->py)) || jpy_module_check(o->py))
+        return NULL;
+    PyTypeObject *t = Py_TYPE(o->py);
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    PyObject *d = jcv_lookup_kind(c, t, jcv_own(c, name));
+    bool data = d && Py_TYPE(d)->tp_descr_set;
+    if (data ? !jpy_is_member(t, d) : !t->tp_dictoffset)
+        return NULL;
+    jcv_set_fresh(c, a->pos[0], name, a->pos[2]);
+    return jcv_none(c);
+}
+
 jcv_av *jcv_call_unbound(jcv *c, PyObject *method, const jcv_args *a) {
+    if (method == _PyType_Lookup(&PyBaseObject_Type, jpy_names.setattr)) {
+        jcv_av *set = set_as_object(c, a);
+        if (set)
+            return set;
+    }
     bool native = Py_TYPE(method) == &PyMethodDescr_Type || Py_TYPE(method) == &PyWrapperDescr_Type;
     if (!native || !a->n_pos || !(PyDescr_TYPE(method)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
         (jcv_type_of(c, a->pos[0]) != PyDescr_TYPE(method) &&

@@ -4,6 +4,7 @@
  */
 #include "pyfront/convert/objects/objects.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "pyfront/base/names.h"
@@ -61,6 +62,27 @@ static jcv_av *tensor_own_attr(jcv *c, jcv_av *t, PyObject *name, PyObject *d) {
         return jcv_wrap(c, v, s);
     s->checks |= JPY_CHECK_ABSENT;
     return NULL;
+}
+
+jcv_av *jcv_without_attributes(jcv *c, const jcv_args *args) {
+    jcv_av *t = args->n_pos == 1 ? args->pos[0] : NULL;
+    if (!t || t->kind != AV_TENSOR)
+        jcv_refuse(c, "what is no tensor, as one");
+    const jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)t->py)->t);
+    read_by_graph(c, t, "own attributes");
+    if (!r->proxy)
+        return jcv_bool(c, true); /* a graph sets none */
+    jpy_src *s =
+        !t->src ? NULL : jpy_src_get(c->guards, JPY_SRC_ATTR, t->src, NULL, jpy_names.dict, 0);
+    PyObject *dict = ((jpy_tensor *)r->proxy)->dict;
+    if (!s || (dict && (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict))))
+        return jcv_bool(c, false);
+    jpy_src_check_type(c->guards, t->src, Py_TYPE(r->proxy));
+    s->how = JPY_ATTR_MEMBER;
+    s->offset = offsetof(jpy_tensor, dict);
+    s->checks |= dict ? JPY_CHECK_LEN : JPY_CHECK_ABSENT;
+    s->number = dict ? 0 : s->number;
+    return jcv_bool(c, true);
 }
 
 /* Whether what the type has there is Tensor's: a class derived from it may have an attribute of the

@@ -9,12 +9,13 @@ known, is refused, and CPython runs the program.
 """
 import bisect
 import collections
+import copy
 import functools
 import heapq
 import itertools
 import operator
 
-from . import containers, functions, iterators, orders
+from . import containers, copies, functions, iterators, orders
 from .iterators import IN_TURN  # noqa: F401  what C asks for
 from .lists import LISTS  # noqa: F401  what C asks for
 from .operators import OPERATORS
@@ -64,10 +65,23 @@ MODELS = {
     heapq.nlargest: orders._nlargest,
     heapq.nsmallest: orders._nsmallest,
     collections.Counter.most_common: orders._most_common,
+    copy.copy: copies._copy,
+    copy.deepcopy: copies._deepcopy,
     dict.fromkeys: containers._fromkeys,
     itertools.chain.from_iterable: iterators._chain_all,
     **OPERATORS,
 }
 # Of objects of the program: what a call of one means, by its exact type.
 CALLS = {functools.partial: functions._call_partial}
-AS_THEY_ARE = (containers._order,)
+ASKS_FOR_ATTRIBUTES = copies._without_attributes
+AS_THEY_ARE = {containers._order, copies._plain}
+
+
+def _of_dataclasses():
+    import dataclasses
+    MODELS[dataclasses.asdict] = copies._asdict
+    MODELS[dataclasses.astuple] = copies._astuple
+
+
+# By the name of a module: what adds the models of its functions, once the program calls one of them.
+LATER = {"dataclasses": _of_dataclasses}
