@@ -72,11 +72,13 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/calls/calls.h \
 	pyfront/convert/calls/drawn.c \
 	pyfront/convert/calls/flat.c \
+	pyfront/convert/calls/instances.c \
 	pyfront/convert/calls/own_gradient.c \
 	pyfront/convert/calls/print.c \
 	pyfront/convert/calls/recursion.c \
 	pyfront/convert/calls/recursion_sizes.c \
 	pyfront/convert/calls/returned.c \
+	pyfront/convert/calls/signatures.c \
 	pyfront/convert/calls/steps.c \
 	pyfront/convert/calls/tensor_call.c \
 	pyfront/convert/convert.h \

@@ -46,96 +46,6 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
     return r;
 }
 
-/* Whether isinstance() with this class asks nothing but the MRO. */
-static bool plain_instancecheck(jcv *c, PyTypeObject *meta) {
-    PyObject *const name = jpy_names.instancecheck;
-    if (meta == &PyType_Type)
-        return true;
-    PyObject *d = jcv_lookup(c, meta, name), *abc = jcv_abc_meta();
-    return d == _PyType_Lookup(&PyType_Type, name) ||
-           (abc && d == _PyType_Lookup((PyTypeObject *)abc, name));
-}
-
-/* Of a type seen of an object of the graph.  What an abstract class would say is not asked here:
- * that may run code of the program. */
-static bool is_of(jcv *c, PyTypeObject *of, const void *user) {
-    PyTypeObject *t = (PyTypeObject *)(uintptr_t)user;
-    if (PyType_IsSubtype(of, t) || Py_TYPE(t) == &PyType_Type)
-        return PyType_IsSubtype(of, t);
-    int says = jcv_own_class(c, of) ? jcv_abstract_says(c, t, of) : -1;
-    if (says < 0)
-        jcv_refuse(c, "isinstance() with %s, which was not asked of %s", t->tp_name, of->tp_name);
-    return says;
-}
-
-/* isinstance(x, one): true or false, *graph: the graph says which. */
-static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
-    if (one->kind != AV_PY || !PyType_Check(one->py))
-        jcv_refuse(c, "isinstance() of a computed type");
-    PyTypeObject *t = jcv_stands_for((PyTypeObject *)one->py), *of;
-    if (x->kind == AV_HOST) {
-        if (!plain_instancecheck(c, Py_TYPE(t)))
-            jcv_refuse(c, "isinstance() with a metaclass");
-        *graph = jcv_host_is_one(c, x, is_of, t);
-        return false;
-    }
-    of = jcv_type_of(c, x);
-    if (!of)
-        jcv_refuse(c, "isinstance() of %s", jcv_describe(x));
-    of = jcv_stands_for(of);
-    if (of == t)
-        return true;
-    bool derived = PyType_IsSubtype(of, t);
-    /* an abstract class may know others than those derived from it, an object may say it is of
-     * another class */
-    bool asks = !derived && plain_instancecheck(c, Py_TYPE(t)) && jcv_own_class(c, of);
-    int is = asks ? jcv_abstract_says(c, t, of) : -1;
-    if (is >= 0)
-        return is;
-    if (!plain_instancecheck(c, Py_TYPE(t)) ||
-        (!derived && (Py_TYPE(t) != &PyType_Type || !jcv_own_class(c, of))))
-        jcv_refuse(c, "isinstance() with a metaclass");
-    return derived;
-}
-
-static jcv_av *b_isinstance(jcv *c, const jcv_args *a) {
-    arity(c, a, 2, 2, "isinstance()");
-    jcv_av *x = a->pos[0], **types = &a->pos[1];
-    unsigned n = 1;
-    bool several = a->pos[1]->kind == AV_TUPLE ||
-                   (a->pos[1]->kind == AV_PY && PyTuple_CheckExact(a->pos[1]->py));
-    if (several && !jcv_items(c, a->pos[1], &types, &n))
-        jcv_refuse(c, "isinstance() of a computed type");
-    jcv_val *any = NULL;
-    for (unsigned i = 0; i < n; i++) {
-        jcv_val *v = NULL;
-        if (is_instance(c, x, types[i], &v))
-            return jcv_bool(c, true);
-        jcv_val *in[2] = {any, v};
-        if (v)
-            any = any ? &jcv_op(c, JN_OP(s_or), in, 2, NULL)->out[0] : v;
-    }
-    return any ? jcv_scalar(c, any) : jcv_bool(c, false);
-}
-
-static jcv_av *b_issubclass(jcv *c, const jcv_args *a) {
-    arity(c, a, 2, 2, "issubclass()");
-    jcv_av **types = &a->pos[1];
-    unsigned n = 1;
-    bool several = jcv_type_of(c, a->pos[1]) == &PyTuple_Type, derived = false;
-    if ((several && !jcv_items(c, a->pos[1], &types, &n)) || a->pos[0]->kind != AV_PY ||
-        !PyType_Check(a->pos[0]->py))
-        jcv_refuse(c, "issubclass() of a computed type");
-    for (unsigned i = 0; i < n && !derived; i++) {
-        PyObject *t = types[i]->kind == AV_PY ? types[i]->py : NULL;
-        if (!t || !PyType_Check(t) || Py_TYPE(t) != &PyType_Type)
-            jcv_refuse(c, "issubclass() with a metaclass");
-        derived = PyType_IsSubtype((PyTypeObject *)a->pos[0]->py, (PyTypeObject *)t);
-    }
-    jcv_guard_type(c, (PyTypeObject *)a->pos[0]->py); /* its bases can be set */
-    return jcv_bool(c, derived);
-}
-
 static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
     arity(c, a, 2, 3, "getattr()");
     jcv_av *attr = jcv_text_known(c, a->pos[1]);
@@ -207,6 +117,15 @@ static jcv_av *b_abs(jcv *c, const jcv_args *a) {
     return jcv_special(c, x, JCV_S_ABS, NULL, 0);
 }
 
+/* vars(o): the dict that getattr(o, "__dict__") gives. */
+static jcv_av *b_vars(jcv *c, const jcv_args *a) {
+    arity(c, a, 1, 1, "vars()");
+    jcv_av *d = jcv_getattr_opt(c, a->pos[0], jpy_names.dict);
+    if (!d)
+        jcv_refuse(c, "vars() of %s", jcv_describe(a->pos[0]));
+    return d;
+}
+
 static jcv_av *b_hash(jcv *c, const jcv_args *a) {
     arity(c, a, 1, 1, "hash()");
     return jcv_hash(c, a->pos[0]);
@@ -275,7 +194,7 @@ static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_py(c, (PyObject *)jcv_stands_for(of), NULL);
     }
     jcv_av *r = NULL;
-    if (t == (PyObject *)&PyLong_Type && a->n_pos)
+    if (t == (PyObject *)&PyLong_Type && a->n_pos == 1 && !a->n_kw) /* with a base it is of text */
         r = convert(c, a, JN_OP(s_int));
     else if (t == (PyObject *)&PyFloat_Type && a->n_pos)
         r = convert(c, a, JN_OP(s_float));
@@ -297,12 +216,14 @@ static const struct {
                  {"max", jcv_b_max},
                  {"any", jcv_b_any},
                  {"all", jcv_b_all},
-                 {"isinstance", b_isinstance},
-                 {"issubclass", b_issubclass},
+                 {"isinstance", jcv_b_isinstance},
+                 {"issubclass", jcv_b_issubclass},
                  {"getattr", b_getattr},
                  {"hasattr", b_hasattr},
                  {"setattr", b_setattr},
                  {"abs", b_abs},
+                 {"callable", jcv_b_callable},
+                 {"vars", b_vars},
                  {"hash", b_hash},
                  {"repr", b_repr},
                  {"format", b_format},
@@ -416,9 +337,8 @@ static bool pure_module(const char *m) {
 }
 
 static bool pure_builtin(const char *n) {
-    static const char *const names[] = {"abs",  "round",    "divmod", "pow",  "min",
-                                        "max",  "len",      "sum",    "ord",  "chr",
-                                        "repr", "callable", "format", "hash", NULL};
+    static const char *const names[] = {"abs", "round", "divmod", "pow",  "min",    "max",  "len",
+                                        "sum", "ord",   "chr",    "repr", "format", "hash", NULL};
     for (int i = 0; names[i]; i++)
         if (!strcmp(n, names[i]))
             return true;
@@ -453,6 +373,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *o = f->py;
     PyObject *name_o = jcv_own(c, PyObject_GetAttrString(o, "__name__"));
     const char *name = PyUnicode_AsUTF8(name_o);
+    jcv_check_arguments(c, o, name, a);
     a = as_known(c, o, name, a);
     jcv_av *either = jcv_call_each_way(c, a, true, builtin_of, f);
     if (either)
@@ -480,8 +401,6 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
     if (module && !strcmp(module, "builtins")) {
         for (int i = 0; functions[i].name; i++)
             if (!strcmp(functions[i].name, name)) {
-                if (!a->n_pos && strcmp(name, "print") != 0)
-                    jcv_refuse(c, "%s() without arguments", name);
                 jcv_av *r = functions[i].fn(c, a);
                 if (r)
                     return r;

@@ -22,6 +22,15 @@ void jcv_store_params(jcv *c, jcv_frame *fr, jcv_av **flat);
 
 jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *args);
 
+/* instances.c: what is asked of types */
+
+jcv_av *jcv_b_isinstance(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_issubclass(jcv *c, const jcv_args *a);
+jcv_av *jcv_b_callable(jcv *c, const jcv_args *a);
+
+/* signatures.c: refuses arguments that the builtin `o` of that name does not take */
+void jcv_check_arguments(jcv *c, PyObject *o, const char *name, const jcv_args *a);
+
 /* recursion.c: functions that call themselves */
 
 /* Whether its function is known to be recursive. */
