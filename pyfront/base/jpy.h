@@ -62,6 +62,11 @@ static inline int jpy_check(janus_status st) {
     return JN_LIKELY(st == JANUS_OK) ? 0 : jpy_raise(st);
 }
 
+/* The type types.SimpleNamespace; NULL: not found. */
+PyTypeObject *jpy_namespace_type(void);
+/* An instance without attributes, of that type or one that has object's __new__. */
+PyObject *jpy_blank(PyTypeObject *t);
+
 /* Adds a new reference `o` (may be NULL: fails) under `name` and drops it. */
 int jpy_module_take(PyObject *module, const char *name, PyObject *o);
 PyTypeObject *jpy_type_new(PyObject *module, PyType_Spec *spec, PyObject *bases);

@@ -46,6 +46,19 @@ int jpy_module_take(PyObject *module, const char *name, PyObject *o) {
     return rc;
 }
 
+PyTypeObject *jpy_namespace_type(void) {
+    static PyTypeObject *known;
+    PyObject *o = known ? NULL : PySys_GetObject("implementation");
+    if (o && !strcmp(Py_TYPE(o)->tp_name, "types.SimpleNamespace"))
+        known = Py_TYPE(o);
+    return known;
+}
+
+PyObject *jpy_blank(PyTypeObject *t) {
+    newfunc made = t == jpy_namespace_type() ? t->tp_new : PyBaseObject_Type.tp_new;
+    return made(t, jpy.empty_tuple, NULL);
+}
+
 PyTypeObject *jpy_type_new(PyObject *module, PyType_Spec *spec, PyObject *bases) {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, bases);
     if (!type)

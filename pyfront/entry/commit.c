@@ -200,7 +200,7 @@ static PyObject *make_new(making *m, const jpy_recipe *r) {
         }
         return o;
     case JPY_MAKE_OBJECT:
-        o = PyBaseObject_Type.tp_new((PyTypeObject *)r->obj, jpy.empty_tuple, NULL);
+        o = jpy_blank((PyTypeObject *)r->obj);
         for (unsigned i = 0; o && i + 1 < r->n; i += 2) {
             PyObject *v = make(m, r->items[i + 1], false);
             if (!v || PyObject_GenericSetAttr(o, r->items[i]->obj, v) < 0)

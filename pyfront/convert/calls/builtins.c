@@ -234,9 +234,16 @@ static const struct {
                  {NULL, NULL}};
 
 /* math.prod() of a list or tuple that has numbers of the graph; NULL: of something else. */
-static jcv_av *prod_call(jcv *c, const jcv_args *a) {
+static jcv_av *prod_call(jcv *c, PyObject *o, const jcv_args *a) {
     jcv_av *start = jcv_kw_of(a, "start"), **items;
     unsigned n;
+    if (a->n_pos == 1 && (a->pos[0]->kind == AV_SEQ || a->pos[0]->kind == AV_ITER)) {
+        jcv_av *all = jcv_make_list(c, &(jcv_args){.pos = a->pos, .n_pos = 1}, true);
+        jcv_args of = *a;
+        of.pos = &all;
+        jcv_av *r = prod_call(c, o, &of);
+        return r ? r : jcv_call_real(c, o, &of, "prod");
+    }
     if (a->n_pos != 1 || a->n_kw != (start != NULL) ||
         (a->pos[0]->kind != AV_LIST && a->pos[0]->kind != AV_TUPLE) ||
         !jcv_items(c, a->pos[0], &items, &n))
@@ -256,7 +263,7 @@ static jcv_av *prod_call(jcv *c, const jcv_args *a) {
 }
 
 /* math.NAME() of numbers of the graph (and round()); NULL: not known here. */
-static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
+static jcv_av *math_call(jcv *c, PyObject *o, const char *name, const jcv_args *a) {
     static const struct {
         const char *name;
         const jn_op *op;
@@ -272,7 +279,7 @@ static jcv_av *math_call(jcv *c, const char *name, const jcv_args *a) {
 #undef OF
     };
     if (!strcmp(name, "prod"))
-        return prod_call(c, a);
+        return prod_call(c, o, a);
     bool two = a->n_pos == 2 && (a->pos[0]->kind == AV_SCALAR || a->pos[1]->kind == AV_SCALAR);
     if (a->n_kw || !(two || (a->n_pos == 1 && a->pos[0]->kind == AV_SCALAR)))
         return NULL;
@@ -308,8 +315,9 @@ static jcv_av *round_call(jcv *c, const jcv_args *a) {
     if (!in[0] || (a->n_pos + a->n_kw == 2 && !in[1]) || !jcv_is_numeric(in[0]))
         return NULL;
     if (!in[1] || (in[1]->kind == AV_PY && in[1]->py == Py_None))
-        return in[0]->kind == AV_SCALAR ? math_call(c, "round", &(jcv_args){.pos = in, .n_pos = 1})
-                                        : NULL;
+        return in[0]->kind == AV_SCALAR
+                   ? math_call(c, NULL, "round", &(jcv_args){.pos = in, .n_pos = 1})
+                   : NULL;
     if ((in[0]->kind != AV_SCALAR && in[1]->kind != AV_SCALAR) || !jcv_is_numeric(in[1]))
         return NULL;
     jcv_val *of[2] = {jcv_number(c, in[0]), jcv_number(c, in[1])};
@@ -418,7 +426,7 @@ jcv_av *jcv_call_builtin(jcv *c, jcv_av *f, const jcv_args *a) {
             return jcv_call_real(c, o, a, name);
     }
     if (pure_module(module)) {
-        jcv_av *r = !strcmp(module, "math") ? math_call(c, name, a) : index_call(name, a);
+        jcv_av *r = !strcmp(module, "math") ? math_call(c, o, name, a) : index_call(name, a);
         if (r)
             return r;
         return jcv_call_real(c, o, a, name);

@@ -175,6 +175,94 @@ jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
     return jcv_call(c, jcv_bound(c, functions[0], o), args);
 }
 
+/* ---- functools.singledispatch -------------------------------------------------------------------
+ */
+
+/* What a variable of an enclosing function holds; NULL: there is none of the name. */
+static PyObject *enclosed(PyObject *fn, const char *name) {
+    PyObject *names = jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"), *held = NULL;
+    PyObject *cells = PyFunction_GET_CLOSURE(fn);
+    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) == 0)
+            held = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+    Py_XDECREF(names);
+    return held;
+}
+
+/* The functions of a singledispatch function by their classes; NULL: it is another one. */
+static PyObject *registry_of(PyObject *fn) {
+    static PyObject *code; /* of all of them */
+    PyObject *m = code ? NULL : PyImport_ImportModule("functools");
+    PyObject *some = m ? PyObject_GetAttrString(m, "reduce") : NULL;
+    PyObject *one = some ? PyObject_CallMethod(m, "singledispatch", "O", some) : NULL;
+    if (one && PyFunction_Check(one))
+        code = Py_NewRef(PyFunction_GET_CODE(one));
+    Py_XDECREF(one);
+    Py_XDECREF(some);
+    Py_XDECREF(m);
+    PyErr_Clear();
+    if (!code || PyFunction_GET_CODE(fn) != code)
+        return NULL;
+    PyObject *dispatch = enclosed(fn, "dispatch");
+    PyObject *all = dispatch && PyFunction_Check(dispatch) ? enclosed(dispatch, "registry") : NULL;
+    return all && PyDict_CheckExact(all) ? all : NULL;
+}
+
+/* The function for a class: the first of its MRO that has one. */
+static jcv_av *registered(jcv *c, jcv_av *registry, PyTypeObject *t) {
+    if (Py_TYPE(t) != &PyType_Type || !jcv_own_class(c, t))
+        jcv_refuse(c, "a singledispatch function of a %s", t->tp_name);
+    jcv_guard_type(c, t); /* its bases can be set */
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->tp_mro); i++) {
+        jcv_av *f = jcv_dict_get(c, registry, jcv_py(c, PyTuple_GET_ITEM(t->tp_mro, i), NULL));
+        if (f)
+            return f;
+    }
+    jcv_refuse(c, "a singledispatch function of a %s", t->tp_name);
+}
+
+jcv_av *jcv_call_single(jcv *c, PyObject *fn, const jcv_args *args) {
+    PyObject *all = registry_of(fn), *key, *value;
+    Py_ssize_t at = 0;
+    if (!all)
+        return NULL;
+    if (!args->n_pos)
+        jcv_refuse(c, "a singledispatch function without arguments");
+    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, all, 0);
+    if (!s)
+        jcv_refuse(c, "out of memory");
+    s->checks |= JPY_CHECK_LEN; /* what is registered comes before what is there */
+    s->number = PyDict_GET_SIZE(all);
+    while (PyDict_Next(all, &at, &key, &value))
+        if (Py_TYPE(key) != &PyType_Type) /* classes that derive from it may not know */
+            jcv_refuse(c, "a singledispatch function of abstract classes");
+    jcv_av *registry = jcv_py(c, all, s), *o = jcv_settled(c, jcv_there(c, args->pos[0]));
+    if (o->kind != AV_HOST) {
+        PyTypeObject *t = jcv_type_of(c, o);
+        if (!t)
+            jcv_refuse(c, "a singledispatch function of %s", jcv_describe(o));
+        return jcv_call(c, registered(c, registry, jcv_stands_for(t)), args);
+    }
+    PyTypeObject *types[MAX_TYPES];
+    PyObject *functions[MAX_TYPES];
+    PyObject *of = jcv_type_known(c, o) ? jcv_own(c, PyList_New(0)) : jcv_types_of(c, o);
+    if (!PyList_GET_SIZE(of) && PyList_Append(of, (PyObject *)jcv_host_type(c, o)) < 0)
+        jcv_refuse_py(c);
+    unsigned n = 0;
+    if (PyList_GET_SIZE(of) > MAX_TYPES)
+        jcv_refuse(c, "objects of very many types");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(of); i++, n++) {
+        types[n] = (PyTypeObject *)PyList_GET_ITEM(of, i);
+        functions[n] = registered(c, registry, types[n])->py;
+        if (!functions[n] || !PyFunction_Check(functions[n]))
+            jcv_refuse(c, "a call of %s of the graph", types[n]->tp_name);
+    }
+    jcv_args rest = *args;
+    rest.pos++;
+    rest.n_pos--;
+    return jcv_call(c, methods(c, o, types, functions, n), &rest);
+}
+
 bool jcv_own_class(jcv *c, PyTypeObject *t) {
     PyObject *const name = jpy_names.class_;
     return jcv_generic_attrs(t) &&

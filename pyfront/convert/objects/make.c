@@ -168,7 +168,25 @@ static jcv_av *made_by_new(jcv *c, PyTypeObject *t, PyObject *d, const jcv_args 
                                 : jcv_call_new(c, fn, more);
 }
 
+/* types.SimpleNamespace(**attributes) */
+static jcv_av *new_namespace(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    if (args->n_pos)
+        jcv_refuse(c, "a %s of pairs", t->tp_name);
+    PyObject *blank = jcv_own(c, jpy_blank(t));
+    if (!jn_vec_push(&c->fresh, blank))
+        jcv_refuse(c, "out of memory");
+    jcv_av *o = jcv_py(c, blank, NULL);
+    for (unsigned i = 0; i < args->n_kw; i++) {
+        PyObject *name = Py_NewRef(args->names[i]);
+        PyUnicode_InternInPlace(&name);
+        jcv_set_fresh(c, o, jcv_own(c, name), args->kw[i]);
+    }
+    return o;
+}
+
 jcv_av *jcv_make_object(jcv *c, PyTypeObject *t, const jcv_args *args) {
+    if (t == jpy_namespace_type())
+        return new_namespace(c, t, args);
     PyObject *d = Py_TYPE(t)->tp_call == PyType_Type.tp_call && (t->tp_flags & Py_TPFLAGS_HEAPTYPE)
                       ? jcv_lookup_str(c, t, "__new__")
                       : NULL;

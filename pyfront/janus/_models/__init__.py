@@ -13,6 +13,7 @@ import copy
 import functools
 import heapq
 import itertools
+import math
 import operator
 
 from . import containers, copies, functions, iterators, orders
@@ -67,6 +68,10 @@ MODELS = {
     collections.Counter.most_common: orders._most_common,
     copy.copy: copies._copy,
     copy.deepcopy: copies._deepcopy,
+    math.isclose: functions._isclose,
+    math.fabs: functions._fabs,
+    math.degrees: functions._degrees,
+    math.radians: functions._radians,
     dict.fromkeys: containers._fromkeys,
     itertools.chain.from_iterable: iterators._chain_all,
     **OPERATORS,
@@ -77,6 +82,14 @@ ASKS_FOR_ATTRIBUTES = copies._without_attributes
 AS_THEY_ARE = {containers._order, copies._plain}
 
 
+def _of_statistics():
+    import statistics
+    for name in ("mean", "fmean", "median", "median_low", "median_high", "mode", "stdev", "pstdev", "variance", "pvariance"):
+        called, model = functions._on_constants(getattr(statistics, name))
+        AS_THEY_ARE.add(called)
+        MODELS[getattr(statistics, name)] = model
+
+
 def _of_dataclasses():
     import dataclasses
     MODELS[dataclasses.asdict] = copies._asdict
@@ -84,4 +97,4 @@ def _of_dataclasses():
 
 
 # By the name of a module: what adds the models of its functions, once the program calls one of them.
-LATER = {"dataclasses": _of_dataclasses}
+LATER = {"statistics": _of_statistics, "dataclasses": _of_dataclasses}

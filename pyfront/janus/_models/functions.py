@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What makes functions, or calls them: `functools`, getters of `operator`."""
+import math
+
 from .unknown import _none, _unknown
 
 
@@ -57,3 +59,40 @@ def _methodcaller(name, /, *args, **keywords):
     if not isinstance(name, str):
         _unknown("methodcaller() of what is no name")
     return lambda obj, /: getattr(obj, name)(*args, **keywords)
+
+
+def _on_constants(function):
+    """A function of numbers that are all known, which is called as it is, and a model that does so."""
+    def called(data):
+        return function(data)
+
+    def model(data, /):
+        return called(tuple(data))
+    return called, model
+
+
+def _real(x):
+    if type(x) not in (float, int, bool):
+        _unknown("math of other things than numbers")
+    return float(x)
+
+
+def _isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    a, b, rel_tol, abs_tol = _real(a), _real(b), _real(rel_tol), _real(abs_tol)
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        _unknown("tolerances below 0")
+    off = abs(b - a)
+    near = off <= abs(rel_tol * b) or off <= abs(rel_tol * a) or off <= abs_tol
+    return a == b or (near and not math.isinf(a) and not math.isinf(b))
+
+
+def _fabs(x, /):
+    return abs(_real(x))
+
+
+def _degrees(x, /):
+    return _real(x) * (180.0 / math.pi)
+
+
+def _radians(x, /):
+    return _real(x) * (math.pi / 180.0)
