@@ -5,6 +5,7 @@ import pytest
 import janus
 import shares
 from alike import alike
+from texts import names_of
 
 if not hasattr(janus, "function"):
     pytest.skip("janus.function is not built", allow_module_level=True)
@@ -100,3 +101,19 @@ WRONG = ["itertools.cycle([])", "itertools.count('a')", "itertools.count(1, 'a')
 @pytest.mark.parametrize("made", WRONG)
 def test_odd_arguments(made):
     alike(TEXT.replace("{body}", f"r = list(itertools.islice({made}, 3)) if n > 3 else 0\n    return r, x + 1"))
+
+
+CLASSES = ["itertools.takewhile(bool, [1])", "itertools.count()", "itertools.cycle([1])", "itertools.chain([1])", "itertools.repeat(1, 2)", "itertools.repeat(1)", "itertools.product([1])", "filter(None, [1])", "operator.itemgetter(0)", "operator.attrgetter('v')", "operator.methodcaller('v')", "zip([1], itertools.count())",
+           "map(abs, itertools.count())", "enumerate(itertools.count())", "itertools.groupby([1])", "itertools.islice([1], 1)", "(v for v in [1])", "lambda: 1", "itertools.chain.from_iterable([[1]])"]
+
+
+@pytest.mark.parametrize("made", CLASSES)
+def test_what_they_are(made):
+    alike(TEXT.replace("{body}", f"it = {made}\n    return type(it).__name__, x, [it] if n > 9 else 0"))
+    text = TEXT.replace("{body}", f"it = {made}\n    s = x + 1\n    return it")
+    f = janus.function(names_of(text, janus=janus)["f"], verify="never", measure=False)
+    wanted = names_of(text, janus=janus)["f"](janus.ones(1), 2, [])
+    assert {type(f(janus.ones(1), 2, [])) for _ in range(4)} == {type(wanted)}
+    names = ["itertools.takewhile", "itertools.count", "itertools.chain", "itertools.cycle", "operator.itemgetter", "type(told)", "type(v for v in [1])", "zip", "enumerate", "filter", "itertools.islice", "itertools.groupby"]
+    alike(TEXT.replace("{body}", f"it = {made}\n    return [isinstance(it, t) for t in ({', '.join(names)})], x + 1"))
+    assert alike(TEXT.replace("{body}", f"it = {made}\n    return isinstance(it, {made.split('(')[0] if not made.startswith(('(', 'l')) and 'from' not in made else 'int'}), x + 1"))[0]

@@ -173,7 +173,7 @@ static PyObject *in_turn(jcv *c, PyObject *t, const jcv_args *a) {
 static jcv_av *type_call(jcv *c, jcv_av *f, const jcv_args *a) {
     PyObject *t = f->py, *model = in_turn(c, t, a);
     if (model)
-        return jcv_call(c, jcv_constant(c, model), a);
+        return jcv_call_for(c, t, model, a);
     if (t == (PyObject *)&PyList_Type || t == (PyObject *)&PyTuple_Type)
         return jcv_make_list(c, a, t == (PyObject *)&PyList_Type);
     if (t == (PyObject *)&PyDict_Type)

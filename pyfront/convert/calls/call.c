@@ -331,7 +331,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return drawn;
     PyObject *o = f->py, *model = jcv_model_of(c, o);
     if (model)
-        return jcv_call(c, jcv_constant(c, model), args);
+        return jcv_call_for(c, o, model, args);
     if (PyFunction_Check(o) && jcv_called_as_it_is(o))
         return jcv_call_real(c, o, args, PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_name));
     if (jcv_asks_for_attributes(o))

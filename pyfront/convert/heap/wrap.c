@@ -441,6 +441,8 @@ static PyTypeObject *type_of_iterator(const jcv_av *a) {
                 {"zip", &PyZip_Type},
                 {"map", &PyMap_Type},
                 {"reversed", &PyReversed_Type}};
+    if (a->named) /* a model has made it */
+        return (PyTypeObject *)a->named;
     if (a->kind == AV_SEQ && a->tree)
         return &PyGen_Type;
     for (size_t i = 0; a->text && i < sizeof rows / sizeof *rows; i++)
@@ -484,7 +486,7 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_RANGE:
         return &PyRange_Type;
     case AV_CLOSURE:
-        return &PyFunction_Type;
+        return a->named ? (PyTypeObject *)a->named : &PyFunction_Type;
     case AV_METHOD:
         return type_of_method(c, a);
     case AV_TEXT:

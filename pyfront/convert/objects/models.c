@@ -9,6 +9,8 @@
  */
 #include "pyfront/convert/objects/objects.h"
 
+#include "pyfront/convert/heap/heap.h"
+
 static struct {
     PyObject *of;     /* dict: called -> model */
     PyObject *back;   /* dict: class of a model -> class that it stands for */
@@ -40,6 +42,9 @@ static bool load(void) {
     bool ok = back != NULL;
     while (ok && PyDict_Next(of, &at, &key, &value))
         ok = !PyType_Check(value) || PyDict_SetItem(back, value, key) == 0;
+    PyObject *also = ok ? PyObject_GetAttrString(m, "ALSO_MADE") : NULL;
+    ok = also && PyDict_Update(back, also) == 0;
+    Py_XDECREF(also);
     Py_XDECREF(m);
     Py_XDECREF(by_numbers);
     if (!ok) {
@@ -101,6 +106,17 @@ PyObject *jcv_call_model(jcv *c, PyObject *o) {
     return Py_TYPE(Py_TYPE(o)) == &PyType_Type
                ? PyDict_GetItemWithError(tables.calls, (PyObject *)Py_TYPE(o))
                : NULL;
+}
+
+jcv_av *jcv_call_for(jcv *c, PyObject *of, PyObject *model, const jcv_args *args) {
+    jcv_av *r = jcv_call(c, jcv_constant(c, model), args);
+    bool made =
+        (r->kind == AV_SEQ && r->tree) || (r->kind == AV_ITER && r->slot) || r->kind == AV_CLOSURE;
+    if (PyCFunction_Check(of) && PyCFunction_GET_SELF(of)) /* chain.from_iterable() */
+        of = PyCFunction_GET_SELF(of);
+    if (made && PyType_Check(of) && !PyType_Check(model))
+        r->named = of;
+    return r;
 }
 
 PyObject *jcv_model_in_turn(jcv *c, const char *name) {

@@ -119,6 +119,8 @@ void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
 PyObject *jcv_model_of(jcv *c, PyObject *callable);
 /* The same of a call of an object (a partial), which the model gets first. */
 PyObject *jcv_call_model(jcv *c, PyObject *o);
+/* Calls a model in the place of what it stands for; what the call of a class gives is of it. */
+jcv_av *jcv_call_for(jcv *c, PyObject *of, PyObject *model, const jcv_args *args);
 /* zip, map or enumerate, of iterators of which each item is asked for when its turn comes. */
 PyObject *jcv_model_in_turn(jcv *c, const char *name);
 /* What a function of janus is where one of the arguments is a number of the graph; borrowed; NULL:

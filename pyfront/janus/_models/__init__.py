@@ -76,6 +76,8 @@ MODELS = {
     itertools.chain.from_iterable: iterators._chain_all,
     **OPERATORS,
 }
+# Classes of what a function among the models gives -> class that they stand for.
+ALSO_MADE = {iterators._Same: itertools.repeat}
 # Of objects of the program: what a call of one means, by its exact type.
 CALLS = {functools.partial: functions._call_partial}
 ASKS_FOR_ATTRIBUTES = copies._without_attributes
