@@ -255,15 +255,25 @@ static int family(const PyTypeObject *t) {
 /* Which of two tuples or lists comes first: as the first items do that differ, else as their
  * lengths do; from: items before it are equal. */
 static jcv_av *compare_in_order(jcv *c, int op, const jcv_av *x, const jcv_av *y, unsigned from) {
-    if (from == x->n || from == y->n) {
+    enum { MOST_OF_THE_GRAPH = 400 };
+    jcv_val *same = NULL;
+    int eq = 1;
+    while (from < x->n && from < y->n) {
+        bool one = jcv_av_equal(x->items[from], y->items[from]);
+        eq = one ? 1 : jcv_same_or_equal(c, x->items[from], y->items[from], &same);
+        if (eq <= 0)
+            break;
+        from++;
+    }
+    if (eq > 0) {
         bool less = op == JPY_LT || op == JPY_LE, equal = op == JPY_LE || op == JPY_GE;
         return jcv_bool(c, x->n == y->n ? equal : less == (x->n < y->n));
     }
-    jcv_val *same = NULL;
     jcv_av *a = x->items[from], *b = y->items[from];
-    int eq = jcv_av_equal(a, b) ? 1 : jcv_same_or_equal(c, a, b, &same);
-    if (eq >= 0)
-        return eq ? compare_in_order(c, op, x, y, from + 1) : jcv_compare(c, op, a, b);
+    if (!eq)
+        return jcv_compare(c, op, a, b);
+    if (from > MOST_OF_THE_GRAPH)
+        jcv_refuse(c, "a comparison of long tuples or lists");
     jcv_done before = jcv_done_now(c);
     jcv_val *either[3] = {same, jcv_number(c, compare_in_order(c, op, x, y, from + 1)),
                           jcv_number(c, jcv_compare(c, op, a, b))};
