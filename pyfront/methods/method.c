@@ -225,7 +225,7 @@ static PyObject *as_strided_(PyObject *self, PyObject *args) {
     if (jpy_check(jn_tensor_view(t, (int)d.n, d.data, s.data, offset - jn_tensor_offset(t), &y)) <
         0)
         return NULL;
-    return jpy_tensor_take(y);
+    return jpy_tensor_take_view(y, NULL, 0, (jpy_tensor *)self);
 }
 
 #define FAST(f) ((PyCFunction)(void *)(f)), METH_FASTCALL

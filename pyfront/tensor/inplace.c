@@ -260,20 +260,65 @@ jpy_node *jpy_piece_node(jn_thread *me, const janus_tensor *root, const janus_te
  * ------------------------------------------------------------------------
  */
 
-static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_region *r) {
-    if (!root->contiguous) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "gradients through in-place writes to views need a contiguous base: "
-                        "clone() the base tensor first");
-        return -1;
+/* Adds to *io the place that `distance` elements of the root's memory are away from it, as a place
+ * in a row-major tensor of its dims; io_left: by which an index may still grow.  False: by none. */
+static bool in_rows(const janus_tensor *root, int64_t distance, int64_t times, int64_t *io_left,
+                    int64_t *io) {
+    bool used[JN_MAX_RANK] = {false};
+    for (int n = 0; n < root->rank; n++) {
+        int at = -1;
+        for (int i = 0; i < root->rank; i++) /* the longest steps first */
+            if (!used[i] && root->dims[i] > 1 && (at < 0 || root->strides[i] > root->strides[at]))
+                at = i;
+        if (at < 0)
+            break;
+        used[at] = true;
+        int64_t row = 1, steps = root->strides[at] > 0 ? distance / root->strides[at] : 0;
+        for (int i = at + 1; i < root->rank; i++)
+            row *= root->dims[i];
+        distance -= steps * root->strides[at];
+        io_left[at] -= steps * times;
+        *io += steps * row;
+        if (io_left[at] < 0)
+            return false;
     }
+    return !distance;
+}
+
+/* The region as if the root's rows lay one behind the other, as those of its gradient do. */
+static bool as_rows(const janus_tensor *root, jpy_region *r) {
+    int64_t left[JN_MAX_RANK], offset = r->offset;
+    for (int i = 0; i < root->rank; i++)
+        left[i] = root->dims[i] - 1;
+    r->offset = 0;
+    if (offset < 0 || !in_rows(root, offset, 1, left, &r->offset))
+        return false;
+    for (int a = 0; a < r->rank; a++) {
+        int64_t stride = r->strides[a], most = r->dims[a] > 1 ? r->dims[a] - 1 : 0;
+        r->strides[a] = 0;
+        if (most && (stride < 0 || !in_rows(root, stride, most, left, &r->strides[a])))
+            return false;
+    }
+    return true;
+}
+
+static int region_in(const janus_tensor *view, const janus_tensor *root, jpy_region *r) {
     r->rank = view->rank;
     r->offset = jn_tensor_distance(root, view);
     memcpy(r->dims, view->dims, (size_t)view->rank * sizeof(int64_t));
     memcpy(r->strides, view->strides, (size_t)view->rank * sizeof(int64_t));
     r->root = jn_tensor_as_type(root);
     memcpy(r->root_dims, root->dims, (size_t)root->rank * sizeof(int64_t));
-    return 0;
+    int64_t last = r->offset; /* as_strided() may lead out of the root */
+    for (int i = 0; i < r->rank; i++)
+        last += r->dims[i] > 1 ? (r->dims[i] - 1) * r->strides[i] : 0;
+    bool inside = root->contiguous && r->offset >= 0 && last < root->numel;
+    if (!view->numel || inside || (!root->contiguous && as_rows(root, r)))
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "gradients through in-place writes to views need a base of which the view is a "
+                    "part by its axes: clone() the base tensor first");
+    return -1;
 }
 
 static jpy_edge own_edge(const jpy_tensor *t) {
