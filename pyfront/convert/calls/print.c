@@ -37,7 +37,7 @@ static jcv_val *printed(jcv *c, jcv_av *a) {
         return jcv_tensor_val(c, a->py);
     }
     if (jcv_is_const(a) && !PyType_Check(a->py) && Py_TYPE(a->py) != jpy.function_type)
-        return jcv_stored(c, a);
+        return jcv_printed(c, a);
     if (a->kind == AV_PY && !a->src && PyTuple_Check(a->py) && from_janus(a->py)) {
         jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, a->py, 0);
         if (!s)

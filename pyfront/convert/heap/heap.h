@@ -111,6 +111,8 @@ bool jcv_tracked_inside(jcv *c, jcv_av *v);
 /* The value that a write stores; inside: in what the function makes and is gone after the run,
  * mixed: where what requires grad is stored, too. */
 jcv_val *jcv_stored(jcv *c, jcv_av *v);
+/* The value of a constant that is printed: nobody sees which object it is. */
+jcv_val *jcv_printed(jcv *c, jcv_av *v);
 jcv_val *jcv_stored_inside(jcv *c, jcv_av *v, bool mixed);
 bool jcv_is_put_without(const jcv_node *n); /* a wire.put of what has no history */
 /* What is stored of it has a history where the graph finds that it requires grad. */

@@ -71,7 +71,7 @@ void jcv_put_if_tracked(jcv *c, jcv_val *x) {
         }
 }
 
-enum { PLAIN, INSIDE, MIXED };
+enum { PLAIN, INSIDE, MIXED, PRINTED };
 
 bool jcv_is_put_without(const jcv_node *n) {
     const janus_wire_put_attrs *a = n->attrs;
@@ -140,7 +140,7 @@ static jcv_val *stored_history(jcv *c, jcv_val *x, bool inside) {
 
 static jcv_val *stored_tensor(jcv *c, jcv_av *v, int how) {
     jcv_rec *r = jcv_rec_of(c, ((jpy_tensor *)v->py)->t);
-    bool inside = how != PLAIN;
+    bool inside = how == INSIDE || how == MIXED;
     c->live_tensors = true;
     if (is_view_of_others(c, v))
         return stored_view(c, v, inside, how == MIXED);
@@ -202,7 +202,7 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
     case AV_TUPLE: {
         if (v->named)
             jcv_refuse(c, "a named tuple is stored by the graph");
-        if (v->py) /* of the text */
+        if (v->py && how != PRINTED) /* of the text */
             return jcv_object_const(c, v->py);
         if (v->val && !jcv_encloses(v->val->ctx, c->ctx))
             jcv_refuse(c, "a tuple is stored in two places");
@@ -226,6 +226,8 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
 }
 
 jcv_val *jcv_stored(jcv *c, jcv_av *v) { return stored(c, v, PLAIN); }
+
+jcv_val *jcv_printed(jcv *c, jcv_av *v) { return stored(c, v, PRINTED); }
 
 jcv_val *jcv_stored_inside(jcv *c, jcv_av *v, bool mixed) {
     return stored(c, v, mixed ? MIXED : INSIDE);
