@@ -18,18 +18,9 @@
 
 static jcv_av *int_av(jcv *c, long v) { return jcv_take(c, PyLong_FromLong(v)); }
 
-static void arity(jcv *c, const jcv_args *a, unsigned lo, unsigned hi, const char *name) {
-    if (a->n_pos < lo || a->n_pos > hi)
-        jcv_refuse(c, "%s with %u arguments", name, a->n_pos);
-}
-
-static jcv_av *b_len(jcv *c, const jcv_args *a) {
-    arity(c, a, 1, 1, "len()");
-    return jcv_length(c, a->pos[0]);
-}
+static jcv_av *b_len(jcv *c, const jcv_args *a) { return jcv_length(c, a->pos[0]); }
 
 static jcv_av *b_range(jcv *c, const jcv_args *a) {
-    arity(c, a, 1, 3, "range");
     jcv_av *r = jcv_new(c, AV_RANGE);
     r->items = jcv_alloc(c, 3 * sizeof *r->items);
     r->n = 3;
@@ -47,7 +38,6 @@ static jcv_av *b_range(jcv *c, const jcv_args *a) {
 }
 
 static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
-    arity(c, a, 2, 3, "getattr()");
     jcv_av *attr = jcv_text_known(c, a->pos[1]);
     if (!jcv_is_const(attr) || !PyUnicode_Check(attr->py))
         jcv_refuse(c, "getattr() of a computed name");
@@ -60,7 +50,6 @@ static jcv_av *b_getattr(jcv *c, const jcv_args *a) {
     return v ? v : a->pos[2];
 }
 static jcv_av *b_hasattr(jcv *c, const jcv_args *a) {
-    arity(c, a, 2, 2, "hasattr()");
     PyObject *name = a->pos[1]->py;
     if (!name || !PyUnicode_Check(name))
         jcv_refuse(c, "hasattr() of a computed name");
@@ -75,7 +64,6 @@ static jcv_av *b_hasattr(jcv *c, const jcv_args *a) {
     return jcv_bool(c, v != NULL);
 }
 static jcv_av *b_setattr(jcv *c, const jcv_args *a) {
-    arity(c, a, 3, 3, "setattr()");
     PyObject *name = a->pos[1]->py;
     if (!name || !PyUnicode_Check(name))
         jcv_refuse(c, "setattr() of a computed name");
@@ -86,7 +74,6 @@ static jcv_av *b_setattr(jcv *c, const jcv_args *a) {
 }
 
 static jcv_av *convert(jcv *c, const jcv_args *a, const jn_op *op) {
-    arity(c, a, 1, 1, "int(), float() or bool()");
     jcv_av *x = a->pos[0];
     if (x->kind == AV_TENSOR)
         x = jcv_call(c, jcv_getattr(c, x, jpy_names.item), &(jcv_args){0});
@@ -119,17 +106,13 @@ static jcv_av *b_abs(jcv *c, const jcv_args *a) {
 
 /* vars(o): the dict that getattr(o, "__dict__") gives. */
 static jcv_av *b_vars(jcv *c, const jcv_args *a) {
-    arity(c, a, 1, 1, "vars()");
     jcv_av *d = jcv_getattr_opt(c, a->pos[0], jpy_names.dict);
     if (!d)
         jcv_refuse(c, "vars() of %s", jcv_describe(a->pos[0]));
     return d;
 }
 
-static jcv_av *b_hash(jcv *c, const jcv_args *a) {
-    arity(c, a, 1, 1, "hash()");
-    return jcv_hash(c, a->pos[0]);
-}
+static jcv_av *b_hash(jcv *c, const jcv_args *a) { return jcv_hash(c, a->pos[0]); }
 
 static jcv_av *known_text(jcv *c, PyObject *text) { return text ? jcv_py(c, text, NULL) : NULL; }
 
@@ -139,10 +122,7 @@ static jcv_av *text_or_items(jcv *c, jcv_av *a, int slot) {
     return known || jcv_const_object(c, a) ? known : jcv_text_of_items(c, a);
 }
 
-static jcv_av *b_repr(jcv *c, const jcv_args *a) {
-    arity(c, a, 1, 1, "repr()");
-    return text_or_items(c, a->pos[0], JCV_S_REPR);
-}
+static jcv_av *b_repr(jcv *c, const jcv_args *a) { return text_or_items(c, a->pos[0], JCV_S_REPR); }
 
 static jcv_av *b_format(jcv *c, const jcv_args *a) {
     PyObject *spec = a->n_pos == 2 && a->pos[1]->kind == AV_PY ? a->pos[1]->py : NULL;

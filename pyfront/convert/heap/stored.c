@@ -61,8 +61,7 @@ static void put_if(jcv *c, jcv_node *n, jcv_val *flag, bool always) {
 
 void jcv_put_if_tracked(jcv *c, jcv_val *x) {
     bool always;
-    jcv_trait_survey(c, &jcv_requires_grad);
-    jcv_val *flag = jcv_trait_flag(c, &jcv_requires_grad, x, &always);
+    jcv_val *flag = jcv_tracked_flag(c, x, &always);
     for (size_t i = 0; i < c->ctxs.n; i++)
         for (size_t k = 0; k < c->ctxs.data[i]->nodes.n; k++) {
             jcv_node *n = c->ctxs.data[i]->nodes.data[k];

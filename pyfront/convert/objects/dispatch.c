@@ -139,6 +139,16 @@ jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name) {
     return v;
 }
 
+/* The types that an object of the graph may have here: one where it is known, at most MAX_TYPES. */
+static PyObject *few_types(jcv *c, jcv_av *o) {
+    PyObject *all = jcv_type_known(c, o) ? jcv_own(c, PyList_New(0)) : jcv_types_of(c, o);
+    if (!PyList_GET_SIZE(all) && PyList_Append(all, (PyObject *)jcv_host_type(c, o)) < 0)
+        jcv_refuse_py(c);
+    if (PyList_GET_SIZE(all) > MAX_TYPES)
+        jcv_refuse(c, "objects of very many types");
+    return all;
+}
+
 jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
     PyTypeObject *types[MAX_TYPES];
     PyObject *functions[MAX_TYPES];
@@ -148,12 +158,8 @@ jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
         return jcv_call(c, settled, args);
     if (!jcv_type_known(c, o))
         jcv_widen_types(c, o, name);
-    PyObject *all = jcv_type_known(c, o) ? jcv_own(c, PyList_New(0)) : jcv_types_of(c, o);
-    if (!PyList_GET_SIZE(all) && PyList_Append(all, (PyObject *)jcv_host_type(c, o)) < 0)
-        jcv_refuse_py(c);
+    PyObject *all = few_types(c, o);
     unsigned n = 0;
-    if (PyList_GET_SIZE(all) > MAX_TYPES)
-        jcv_refuse(c, "objects of very many types");
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++) {
         PyTypeObject *t = (PyTypeObject *)PyList_GET_ITEM(all, i);
         PyObject *f = jcv_lookup(c, t, name);
@@ -245,12 +251,8 @@ jcv_av *jcv_call_single(jcv *c, PyObject *fn, const jcv_args *args) {
     }
     PyTypeObject *types[MAX_TYPES];
     PyObject *functions[MAX_TYPES];
-    PyObject *of = jcv_type_known(c, o) ? jcv_own(c, PyList_New(0)) : jcv_types_of(c, o);
-    if (!PyList_GET_SIZE(of) && PyList_Append(of, (PyObject *)jcv_host_type(c, o)) < 0)
-        jcv_refuse_py(c);
+    PyObject *of = few_types(c, o);
     unsigned n = 0;
-    if (PyList_GET_SIZE(of) > MAX_TYPES)
-        jcv_refuse(c, "objects of very many types");
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(of); i++, n++) {
         types[n] = (PyTypeObject *)PyList_GET_ITEM(of, i);
         functions[n] = registered(c, registry, types[n])->py;
