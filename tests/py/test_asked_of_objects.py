@@ -39,6 +39,14 @@ def _(t, x, by=1): return x + t
 def _(t, x, by=1): return x * 100
 @visit.register(list)
 def _(t, x, by=1): return [visit(k, x, by=by) for k in t]
+def by_leaf(n): return lambda t, x, by=1: x * n
+def made_with(n):
+    @functools.singledispatch
+    def same(t, x, by=1): return x + n
+    same.register(Node, lambda t, x, by=1: sum([same(k, x) for k in t.kids], x * n))
+    same.register(Leaf, by_leaf(n))
+    return same
+same = made_with(2)
 @functools.singledispatch
 def sized(t): return 'no'
 @sized.register
@@ -109,9 +117,9 @@ def test_namespaces(body):
     assert graphs[0] or body in ODD_SPACES
 
 
-VISITS = ["return visit(tree, x)", "return visit(n, x)", "return visit('a', x)", "return [visit(v, x) for v in (1, tree.kids[0], 2.0, True, None)]", "return visit(tree.kids[0], x, by=n)", "return visit([1, tree, [2]], x)", "return visit(x, x)", "return visit(Big(3), x)", "return sum([visit(t, x) for t in tree.kids], x)", "return visit(xs, x) if n < 3 else visit(xs[0], x)", "return visit(types.SimpleNamespace(), x)"]
+VISITS = ["return visit(tree, x)", "return visit(n, x)", "return visit('a', x)", "return [visit(v, x) for v in (1, tree.kids[0], 2.0, True, None)]", "return visit(tree.kids[0], x, by=n)", "return visit([1, tree, [2]], x)", "return visit(x, x)", "return visit(Big(3), x)", "return sum([visit(t, x) for t in tree.kids], x)", "return visit(xs, x) if n < 3 else visit(xs[0], x)", "return visit(types.SimpleNamespace(), x)", "return same(tree, x)", "return same(n, x), same(Leaf(1), x)"]
 ODD_VISITS = ["return [visit(t, x) for t in (tree, Leaf(n), Node(n, Leaf(x)))]", "return visit() if n > 3 else x", "return visit(x=x, t=1) if n > 3 else x", "return sized('abc'), sized(3), sized(xs), x", "return visit.dispatch(int)(1, x)", "return visit(tree) if n > 3 else x", "return list(map(functools.partial(visit, x=x), [1, 2]))"]
-REGISTERS = ["", "visit.register(float, lambda t, x, by=1: x * 7)", "visit.register(Leaf, lambda t, x, by=1: x * 9)", "visit.register(collections.abc.Sized, lambda t, x, by=1: x * 11)", "visit.register(object, lambda t, x, by=1: x * 13)", "Leaf.__bases__ = (Shape, Node)", "tree.kids[0].__class__ = Node"]
+REGISTERS = ["", "visit.register(float, lambda t, x, by=1: x * 7)", "visit.register(Leaf, lambda t, x, by=1: x * 9)", "visit.register(collections.abc.Sized, lambda t, x, by=1: x * 11)", "visit.register(object, lambda t, x, by=1: x * 13)", "Leaf.__bases__ = (Shape, Node)", "tree.kids[0].__class__ = Node", "same = made_with(5)", "same.register(Leaf, by_leaf(7))"]
 
 
 @pytest.mark.parametrize("change", REGISTERS)

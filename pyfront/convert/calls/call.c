@@ -338,7 +338,7 @@ jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args) {
         return jcv_without_attributes(c, args);
     if (PyFunction_Check(o)) {
         jcv_av *made = jcv_call_new(c, o, args);
-        made = made ? made : jcv_call_single(c, o, args);
+        made = made ? made : jcv_call_single(c, f, args);
         return made ? made : jcv_call_function(c, o, f->src, args);
     }
     if (Py_TYPE(o) == jpy.function_type) {

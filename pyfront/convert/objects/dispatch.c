@@ -184,20 +184,29 @@ jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
 /* ---- functools.singledispatch -------------------------------------------------------------------
  */
 
-/* What a variable of an enclosing function holds; NULL: there is none of the name. */
-static PyObject *enclosed(PyObject *fn, const char *name) {
-    PyObject *names = jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"), *held = NULL;
-    PyObject *cells = PyFunction_GET_CLOSURE(fn);
-    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++)
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) == 0)
-            held = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-    Py_XDECREF(names);
-    return held;
+/* What a variable of a function's enclosing one holds, read by the function's own cell: functions
+ * with the same code are one to the guards, each with what its cells hold.  NULL: there is none of
+ * the name. */
+static jcv_av *enclosed(jcv *c, jcv_av *f, const char *name) {
+    PyObject *fn = f->py, *cells = PyFunction_GET_CLOSURE(fn);
+    PyObject *names = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"));
+    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *held = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+        if (!held || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) != 0)
+            continue;
+        jpy_src *s = f->src ? f->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
+        s = s ? jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, JPY_FUNC_CLOSURE) : NULL;
+        if (!s)
+            jcv_refuse(c, "out of memory");
+        jcv_outer x = jcv_cell_var(c, cells, s, i);
+        return jcv_wrap(c, held, x.value_src);
+    }
+    return NULL;
 }
 
-/* The functions of a singledispatch function by their classes; NULL: it is another one. */
-static PyObject *registry_of(PyObject *fn) {
-    static PyObject *code; /* of all of them */
+/* Whether it is what functools.singledispatch has made: all of those have one code. */
+static bool is_single(PyObject *fn) {
+    static PyObject *code;
     PyObject *m = code ? NULL : PyImport_ImportModule("functools");
     PyObject *some = m ? PyObject_GetAttrString(m, "reduce") : NULL;
     PyObject *one = some ? PyObject_CallMethod(m, "singledispatch", "O", some) : NULL;
@@ -207,11 +216,18 @@ static PyObject *registry_of(PyObject *fn) {
     Py_XDECREF(some);
     Py_XDECREF(m);
     PyErr_Clear();
-    if (!code || PyFunction_GET_CODE(fn) != code)
-        return NULL;
-    PyObject *dispatch = enclosed(fn, "dispatch");
-    PyObject *all = dispatch && PyFunction_Check(dispatch) ? enclosed(dispatch, "registry") : NULL;
-    return all && PyDict_CheckExact(all) ? all : NULL;
+    return code && PyFunction_GET_CODE(fn) == code;
+}
+
+/* The functions of a singledispatch function by their classes. */
+static jcv_av *registry_of(jcv *c, jcv_av *f) {
+    jcv_av *dispatch = enclosed(c, f, "dispatch");
+    jcv_av *all = dispatch && dispatch->kind == AV_PY && PyFunction_Check(dispatch->py)
+                      ? enclosed(c, dispatch, "registry")
+                      : NULL;
+    if (!all || all->kind != AV_PY || !all->src || !PyDict_CheckExact(all->py))
+        jcv_refuse(c, "a singledispatch function whose functions are kept in another way");
+    return all;
 }
 
 /* The function for a class: the first of its MRO that has one. */
@@ -227,22 +243,19 @@ static jcv_av *registered(jcv *c, jcv_av *registry, PyTypeObject *t) {
     jcv_refuse(c, "a singledispatch function of a %s", t->tp_name);
 }
 
-jcv_av *jcv_call_single(jcv *c, PyObject *fn, const jcv_args *args) {
-    PyObject *all = registry_of(fn), *key, *value;
+jcv_av *jcv_call_single(jcv *c, jcv_av *f, const jcv_args *args) {
+    PyObject *key, *value;
     Py_ssize_t at = 0;
-    if (!all)
+    if (!is_single(f->py))
         return NULL;
     if (!args->n_pos)
         jcv_refuse(c, "a singledispatch function without arguments");
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, all, 0);
-    if (!s)
-        jcv_refuse(c, "out of memory");
-    s->checks |= JPY_CHECK_LEN; /* what is registered comes before what is there */
-    s->number = PyDict_GET_SIZE(all);
-    while (PyDict_Next(all, &at, &key, &value))
+    jcv_av *registry = registry_of(c, f), *o = jcv_settled(c, jcv_there(c, args->pos[0]));
+    registry->src->checks |= JPY_CHECK_LEN; /* what is registered comes before what is there */
+    registry->src->number = PyDict_GET_SIZE(registry->py);
+    while (PyDict_Next(registry->py, &at, &key, &value))
         if (Py_TYPE(key) != &PyType_Type) /* classes that derive from it may not know */
             jcv_refuse(c, "a singledispatch function of abstract classes");
-    jcv_av *registry = jcv_py(c, all, s), *o = jcv_settled(c, jcv_there(c, args->pos[0]));
     if (o->kind != AV_HOST) {
         PyTypeObject *t = jcv_type_of(c, o);
         if (!t)
@@ -255,9 +268,12 @@ jcv_av *jcv_call_single(jcv *c, PyObject *fn, const jcv_args *args) {
     unsigned n = 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(of); i++, n++) {
         types[n] = (PyTypeObject *)PyList_GET_ITEM(of, i);
-        functions[n] = registered(c, registry, types[n])->py;
+        jcv_av *of_type = registered(c, registry, types[n]);
+        functions[n] = of_type->py;
         if (!functions[n] || !PyFunction_Check(functions[n]))
             jcv_refuse(c, "a call of %s of the graph", types[n]->tp_name);
+        if (of_type->src) /* the choice is between objects */
+            jcv_by_identity(c, functions[n], of_type->src);
     }
     jcv_args rest = *args;
     rest.pos++;

@@ -108,7 +108,7 @@ bool jcv_own_class(jcv *c, PyTypeObject *t);
 /* A call of an object of the graph, by what its type has as __call__. */
 jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args);
 /* A call of what functools.singledispatch has made; NULL: it is another function. */
-jcv_av *jcv_call_single(jcv *c, PyObject *fn, const jcv_args *args);
+jcv_av *jcv_call_single(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_attr_by_type(jcv *c, jcv_av *o, PyObject *name);
 /* Adds samples of the types that were met with its own under the name of a method. */
 void jcv_widen_types(jcv *c, jcv_av *o, PyObject *name);
