@@ -92,11 +92,15 @@ PyObject *jpy_members_of(PyObject *o) {
     PyObject *mro = Py_TYPE(o)->tp_mro, *d = NULL;
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
         PyTypeObject *t = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        if (!(t->tp_flags & Py_TPFLAGS_HEAPTYPE))
-            continue;
+        bool slots = t->tp_flags & Py_TPFLAGS_HEAPTYPE;
         for (const PyMemberDef *m = t->tp_members; m && m->name; m++) {
-            PyObject *v;
-            if (m->type != T_OBJECT_EX || !(v = *(PyObject **)((char *)o + m->offset)))
+            if ((m->type != T_OBJECT_EX && m->type != T_OBJECT) ||
+                (!slots && (m->flags & READONLY)))
+                continue;
+            PyObject *v = *(PyObject **)((char *)o + m->offset);
+            if (!v && m->type == T_OBJECT) /* as it reads */
+                v = Py_None;
+            if (!v)
                 continue;
             if (!d && !(d = PyDict_New()))
                 return NULL;

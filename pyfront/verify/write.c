@@ -38,7 +38,10 @@ static int set_attr(jpy_shadow *s, PyObject *o, PyObject *key, PyObject *v) {
     if (!member)
         return set_or_delete(*into, key, v);
     /* the place's own name: a class may have given it another one (`r = Slot.s`) */
-    PyObject *name = PyUnicode_FromString(((PyMemberDescrObject *)d)->d_member->name);
+    const PyMemberDef *m = ((PyMemberDescrObject *)d)->d_member;
+    PyObject *name = PyUnicode_FromString(m->name);
+    if (!v && m->type == T_OBJECT) /* a place that reads as None when it is empty */
+        v = Py_None;
     int rc = name ? set_or_delete(*into, name, v) : -1;
     Py_XDECREF(name);
     return rc;

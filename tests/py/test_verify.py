@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verified speculation: graphs are compared with CPython before they are used."""
+import collections
 import gc
 import warnings
 
@@ -312,3 +313,34 @@ def test_dicts_that_go_through_their_items_otherwise(make, moved, put):
         seen.append((asked, [(k, str(v)) for k, v in dict.items(names["made"])], list(names["made"])))
         assert not options or not f.stats()["disproved"]
     assert seen[0] == seen[1] == seen[2]
+
+
+class Counted(collections.defaultdict):
+    pass
+
+
+WRITES = ["o.default_factory = v", "o.default_factory = 3\n    o.default_factory = v", "r = o.default_factory", "o.default_factory = v\n    r = o.default_factory is v, o['a']",
+          "o.default_factory = None", "del o.default_factory", "o.name = v\n    o.default_factory = v", "o['b'] = x\n    o.default_factory = v"]
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("made", ["collections.defaultdict", "collections.defaultdict, int", "Counted", "Counted, int"])
+def test_places_that_a_type_of_c_has(made, write):
+    make, *factory = made.split(", ")
+    program = names_of(f"def f(o, v, x):\n    r = 0\n    x = x + 1\n    {write}\n    return r, x\n")
+    f = janus.function(program["f"], verify="always", measure=False)
+    outcomes = []
+    for way in program["f"], f:
+        seen = []
+        for _ in range(5):
+            o = {"Counted": Counted}.get(make, collections.defaultdict)(*(int for _ in factory))
+            try:
+                r, x = way(o, list, janus.ones(2))
+                seen.append((r, x.tolist()))
+            except Exception as e:
+                seen.append((type(e), str(e)))
+            seen.append((repr(o), o.default_factory, vars(o) if make == "Counted" else None))
+        outcomes.append(repr(seen))
+    assert outcomes[0] == outcomes[1]
+    assert f.stats()["disproved"] == 0
+    assert f.stats()["graph"] > 0 or "del" in write or "None" in write or "name" in write
