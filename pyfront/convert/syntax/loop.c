@@ -11,6 +11,7 @@
  */
 #include "pyfront/convert/syntax/syntax.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,7 +240,8 @@ static bool long_range(const jcv_av *a, const jcv_leave *leave) {
             return false;
     long start = PyLong_AsLong(a->items[0]->py), stop = PyLong_AsLong(a->items[1]->py);
     long step = PyLong_AsLong(a->items[2]->py), rounds;
-    if (PyErr_Occurred() || step <= 0 || __builtin_sub_overflow(stop, start, &rounds)) {
+    if (PyErr_Occurred() || !step || __builtin_sub_overflow(stop, start, &rounds) ||
+        (rounds < 0) != (step < 0) || rounds < -LONG_MAX) {
         PyErr_Clear();
         return false;
     }

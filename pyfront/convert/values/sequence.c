@@ -47,19 +47,22 @@ bool jcv_is_seq(const jcv_av *a) {
 
 const char jcv_bounds[] = "the bounds of a slice";
 
-/* A bound of a slice of n items, from 0 to n. */
-static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, jcv_av *otherwise) {
+/* A bound of a slice of n items, from 0 to n; of one that goes backward from -1 to n - 1. */
+static jcv_av *clamped(jcv *c, jcv_av *at, jcv_av *n, bool backward, jcv_av *otherwise) {
     if (at->kind == AV_PY && at->py == Py_None)
         return otherwise;
     jcv_val *v = jcv_number(c, at), *len = jcv_number(c, n), *zero = jcv_int_const(c, 0);
     if (!v || v->type->kind != JANUS_KIND_INT)
         jcv_refuse(c, "%s as a bound of a slice", jcv_describe(at));
-    if (at->kind == AV_PY && jcv_long(c, at) == 0)
+    if (at->kind == AV_PY && jcv_long(c, at) == 0 && !backward)
         return at;
-    jcv_val *low[2] = {v, zero}, *sum[2] = {v, len};
-    jcv_val *from_end[2] = {&jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0], zero};
+    jcv_val *low[2] = {v, zero}, *sum[2] = {v, len}, *most[2] = {v, len};
+    if (backward)
+        most[1] = jcv_number(c, jcv_binary(c, JPY_SUB, n, number(c, 1), false));
+    jcv_val *from_end[2] = {&jcv_op(c, JN_OP(s_add), sum, 2, NULL)->out[0],
+                            backward ? jcv_int_const(c, -1) : zero};
     jcv_val *back = &jcv_op(c, JN_OP(s_max), from_end, 2, NULL)->out[0];
-    jcv_val *on = &jcv_op(c, JN_OP(s_min), sum, 2, NULL)->out[0];
+    jcv_val *on = &jcv_op(c, JN_OP(s_min), most, 2, NULL)->out[0];
     if (at->kind == AV_PY)
         return jcv_scalar(c, jcv_long(c, at) < 0 ? back : on);
     jcv_val *three[3] = {&jcv_op(c, JN_OP(s_lt), low, 2, NULL)->out[0], back, on};
@@ -110,11 +113,35 @@ static jcv_av *known_part(jcv *c, jcv_av *list, jcv_av *const *bounds) {
     return jcv_list(c, items, (unsigned)n);
 }
 
+static jcv_val *range_count(jcv *c, jcv_av *r);
+
+/* start and stop of n items, put into *count and returned: the first place. */
+static jcv_av *places_of_slice(jcv *c, jcv_av *const *bounds, jcv_av *step, jcv_av *n,
+                               jcv_av **count) {
+    bool backward = step && jcv_long(c, step) < 0;
+    jcv_av *last = backward ? jcv_binary(c, JPY_SUB, n, number(c, 1), false) : n;
+    jcv_av *start = clamped(c, bounds[0], n, backward, backward ? last : number(c, 0));
+    jcv_av *stop = clamped(c, bounds[1], n, backward, backward ? number(c, -1) : n);
+    *count = stop;
+    if (step) {
+        jcv_av *range = jcv_tuple(c, (jcv_av *[]){start, stop, step}, 3);
+        range->kind = AV_RANGE;
+        *count = jcv_scalar(c, range_count(c, range));
+    } else if (!(start->kind == AV_PY && jcv_long(c, start) == 0)) {
+        jcv_val *in[2] = {jcv_number(c, jcv_binary(c, JPY_SUB, stop, start, false)),
+                          jcv_int_const(c, 0)};
+        *count = jcv_scalar(c, &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0]);
+    }
+    return start;
+}
+
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool rows = jcv_is_stacked(base), list = rows || base->kind == AV_HOST;
-    if (!(step->kind == AV_PY && (step->py == Py_None || jcv_long(c, step) == 1)))
-        jcv_refuse(c, "a slice with a step");
+    if (step->kind != AV_PY || !(step->py == Py_None || PyLong_Check(step->py)))
+        jcv_refuse(c, "a slice with a computed step");
+    if (step->py == Py_None || jcv_long(c, step) == 1)
+        step = NULL;
     if (base->kind == AV_PY && base->src && !jcv_is_written(c, base->py))
         list = PyList_CheckExact(base->py) || PyTuple_CheckExact(base->py);
     if (!list) {
@@ -124,7 +151,8 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     base = rows ? base : jcv_to_host(c, base);
     PyTypeObject *t = jcv_type_of(c, base);
     bool live = !rows && may_be_live(c, base);
-    jcv_av *part = live && o == base && t == &PyList_Type ? known_part(c, base, bounds) : NULL;
+    bool head = live && !step && o == base && t == &PyList_Type;
+    jcv_av *part = head ? known_part(c, base, bounds) : NULL;
     if (part)
         return part;
     if (live && o == base && t == &PyList_Type) /* a copy */
@@ -132,17 +160,15 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
                                &(jcv_args){.pos = (jcv_av **)bounds, .n_pos = 3});
     if ((t != &PyList_Type && t != &PyTuple_Type) || live)
         jcv_refuse(c, "a slice of %s that the graph writes", t->tp_name);
-    jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base));
-    jcv_av *start = clamped(c, bounds[0], n, number(c, 0));
-    jcv_av *count = clamped(c, bounds[1], n, n);
-    if (!(start->kind == AV_PY && jcv_long(c, start) == 0)) {
-        jcv_val *in[2] = {jcv_number(c, jcv_binary(c, JPY_SUB, count, start, false)),
-                          jcv_int_const(c, 0)};
-        count = jcv_scalar(c, &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0]);
-    }
-    if (jcv_is_slice(o))
+    jcv_av *n = jcv_scalar(c, jcv_seq_count(c, jcv_is_slice(o) ? o : base)), *count;
+    jcv_av *start = places_of_slice(c, bounds, step, n, &count);
+    if (jcv_is_slice(o)) {
+        jcv_av *by = o->n > 3 ? o->items[3] : NULL;
+        start = by ? jcv_binary(c, JPY_MUL, start, by, false) : start;
         start = jcv_binary(c, JPY_ADD, o->items[1], start, false);
-    jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count}, 3);
+        step = by && step ? jcv_binary(c, JPY_MUL, by, step, false) : by ? by : step;
+    }
+    jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count, step}, step ? 4 : 3);
     a->kind = AV_SEQ;
     a->text = jcv_slice_text;
     return rows ? jcv_collect(c, jcv_feed, a, true) : a; /* it is a list of its own */
@@ -151,15 +177,27 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
 /* ---- count and item -----------------------------------------------------------------------------
  */
 
+/* The sign of a range's step, which CPython does not take to be 0. */
+static jcv_av *sign_of(jcv *c, jcv_av *step) {
+    if (step->kind == AV_PY) {
+        if (!jcv_long(c, step))
+            jcv_refuse(c, JCV_RAISES " by a step of zero");
+        return number(c, jcv_long(c, step) < 0 ? -1 : 1);
+    }
+    jcv_val *in[2] = {jcv_number(c, step), jcv_int_const(c, 0)};
+    jcv_assert(c, &jcv_op(c, JN_OP(s_ne), in, 2, NULL)->out[0], "a step is not zero");
+    jcv_val *either[3] = {&jcv_op(c, JN_OP(s_lt), in, 2, NULL)->out[0], jcv_int_const(c, -1),
+                          jcv_int_const(c, 1)};
+    return jcv_scalar(c, &jcv_op(c, JN_OP(s_select), either, 3, NULL)->out[0]);
+}
+
+/* The next whole number of steps: (stop - start + step - sign) // step, of whichever sign. */
 static jcv_val *range_count(jcv *c, jcv_av *r) {
-    jcv_av *step = r->items[2];
-    if (step->kind != AV_PY || jcv_long(c, step) <= 0)
-        jcv_refuse(c, "a range with a computed or negative step");
+    jcv_av *step = r->items[2], *sign = sign_of(c, step);
     jcv_av *n = jcv_binary(c, JPY_SUB, r->items[1], r->items[0], false);
-    long s = jcv_long(c, step);
-    if (s > 1) {
-        n = jcv_binary(c, JPY_ADD, n, number(c, s - 1), false);
-        n = jcv_binary(c, JPY_FLOORDIV, n, step, false);
+    if (step->kind != AV_PY || jcv_long(c, step) != 1) {
+        jcv_av *more = jcv_binary(c, JPY_SUB, step, sign, false);
+        n = jcv_binary(c, JPY_FLOORDIV, jcv_binary(c, JPY_ADD, n, more, false), step, false);
     }
     jcv_val *in[2] = {jcv_number(c, n), jcv_int_const(c, 0)};
     return &jcv_op(c, JN_OP(s_max), in, 2, NULL)->out[0];
@@ -257,6 +295,8 @@ jcv_av *jcv_seq_item(jcv *c, jcv_av *a, jcv_val *i) {
     if (a->text == jcv_ordered)
         return jcv_ordered_item(c, a, i);
     if (jcv_is_slice(a)) {
+        if (a->n > 3)
+            item = jcv_binary(c, JPY_MUL, item, a->items[3], false);
         item = jcv_binary(c, JPY_ADD, a->items[1], item, false);
         return jcv_seq_item(c, a->items[0], jcv_number(c, item));
     }

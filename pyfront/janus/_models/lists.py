@@ -10,11 +10,19 @@ def _bound(at, n, otherwise):
     return max(at + n, 0) if at < 0 else min(at, n)
 
 
+def _bound_backward(at, n, otherwise):
+    if at is None:
+        return otherwise
+    return max(at + n, -1) if at < 0 else min(at, n - 1)
+
+
 def _part(items, start, stop, step):
-    if step is not None and step != 1:
-        _unknown("a slice with a step")
     n, made = len(items), []
-    for i in range(_bound(start, n, 0), _bound(stop, n, n)):
+    if step is None or step > 0:
+        places = range(_bound(start, n, 0), _bound(stop, n, n), 1 if step is None else step)
+    else:
+        places = range(_bound_backward(start, n, n - 1), _bound_backward(stop, n, -1), step)
+    for i in places:
         made.append(items[i])
     return made
 
