@@ -55,7 +55,7 @@ N = collections.namedtuple('N', 'a b')
 tree = Node(1, Leaf(2), Node([3, 4], Leaf(4), Leaf({'k': 5})))
 loop = Node(1)
 loop.left = loop
-shared = [1]
+shared, nested = [1], ((1, 2), (), 3)
 CFG = {'lr': 0.5, 'betas': (0.9, 0.99), 'groups': [{'n': 1}, {'n': 2}], 'same': [shared, shared]}
 tied = janus.ones(2)
 noted = janus.ones(2)
@@ -104,7 +104,7 @@ def test_what_changes_between_calls(change):
 
 
 OF_CLASSES = {
-    "asdict": ["P(x, 2)", "P([x, {'a': n}], (1, 2))", "Q(P(1, 2), [P(3, 4), {'k': P(5, 6)}])", "Q(P(x, n))", "Frozen(n)", "Counted(x, 1)", "P(shared, shared)", "P(xs, tied)", "P(N(1, 2))", "P((1, P(2)))", "P(Own([1]))", "P({1: [n], 'k': None})", "P(tree)", "P({1, 2})", "P(collections.OrderedDict(a=P()))", "P", "3", "Node(1)", "P(leaf)", "P(leaf * 2)", "P(Node)"],
+    "asdict": ["P(x, 2)", "P([x, {'a': n}], (1, 2))", "Q(P(1, 2), [P(3, 4), {'k': P(5, 6)}])", "Q(P(x, n))", "Frozen(n)", "Counted(x, 1)", "P(shared, shared)", "P(xs, tied)", "P(N(1, 2))", "P((1, P(2)))", "P(nested)", "P({(1, 2): n})", "P([nested, {'k': nested}])", "P(Own([1]))", "P({1: [n], 'k': None})", "P(tree)", "P({1, 2})", "P(collections.OrderedDict(a=P()))", "P", "3", "Node(1)", "P(leaf)", "P(leaf * 2)", "P(Node)"],
     "astuple": ["P(x, 2)", "P([x, {'a': n}], (1, 2))", "Q(P(1, 2), [P(3, 4)])", "Frozen(n)", "Counted(x, 1)", "P(shared, shared)", "P((1, [2]))", "P", "None"],
 }
 ODD = ("P(N(1, 2))", "P((1, P(2)))", "P(Own([1]))", "P({1, 2})", "P(collections.OrderedDict(a=P()))", "P", "3", "Node(1)", "P(leaf * 2)", "None", "P((1, [2]))")
@@ -120,8 +120,9 @@ def test_parts_of_dataclasses(function, thing):
 
 
 MORE = ["p = dataclasses.replace(P(x, 2), b=3)\n    return p.a * p.b, p", "return dataclasses.replace(Frozen(1), a=n), x", "p = Frozen(n)\n    return p.c * x, p", "return dataclasses.replace(Counted(x, 1), b=n), x", "return P(**{**dataclasses.asdict(P(1, 2)), 'b': x}).b", "o = Node(1)\n    object.__setattr__(o, 'v', x)\n    object.__setattr__(o, 'w', n)\n    return o.v * o.w, o",
+        "p = P(nested, [nested, {'k': nested}])\n    d = dataclasses.asdict(p)\n    return [[a is nested, a[0] is nested[0], a == nested] for a in (d['a'], d['b'][0], d['b'][1]['k'], dataclasses.astuple(p)[0])], x",
         "b = copy.copy(tree)\n    b.v = 3\n    return x * b.v + tree.v, b", "b = copy.deepcopy(tree)\n    b.left.v = 10\n    return x * b.left.v + tree.left.v", "best = copy.deepcopy({'w': x})\n    x = x + 1\n    return best['w'], x"]
-FAILS = ["o = Node(1)\n    object.__setattr__(o, 'v')\n    return x", "o = Slots()\n    object.__setattr__(o, 'b', 1)\n    return x", "o = Prop(1)\n    object.__setattr__(o, 'w', 1)\n    return x", "object.__setattr__(tree, 'z', n)\n    return x * tree.z", "Frozen(1).a = 2\n    return x", "object.__setattr__(x, 'note', 1)\n    return x.note",
+FAILS = ["return [k is q for k, q in zip(dataclasses.asdict(P({nested: 1}))['a'], [nested])], x", "o = Node(1)\n    object.__setattr__(o, 'v')\n    return x", "o = Slots()\n    object.__setattr__(o, 'b', 1)\n    return x", "o = Prop(1)\n    object.__setattr__(o, 'w', 1)\n    return x", "object.__setattr__(tree, 'z', n)\n    return x * tree.z", "Frozen(1).a = 2\n    return x", "object.__setattr__(x, 'note', 1)\n    return x.note",
          "return dataclasses.replace(Frozen(1), z=n), x", "return copy.deepcopy(x, {}), x", "return copy.deepcopy([1], {}), x", "return copy.copy(), x"]
 
 

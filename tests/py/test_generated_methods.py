@@ -52,6 +52,12 @@ class Other:
     l: list = None
 
 @dataclass
+class Filled:
+    a: float = 1.0
+    n: int = field(default=3, init=False)
+    l: list = field(default_factory=lambda: [8.0])
+
+@dataclass
 class Posts:
     a: float = 1.5
     def __post_init__(self):
@@ -100,7 +106,7 @@ BODIES = {
     "missing": "match m:\n        case Point(y=1.0, z=_):\n            return x\n        case Point(x=q):\n            return x * q",
 }
 CHANGES = ["A.n = 9", "A.__init__.__defaults__ = (5.0,) + A.__init__.__defaults__[1:]", "Named.__init__.__kwdefaults__['c'] = 4.0", "P.__new__.__defaults__ = (8.0,)",
-           "T.__new__.__defaults__ = None", "A.__post_init__ = lambda s: made.append('post')", "A.__init__ = Other.__init__", "del Posts.__post_init__",
+           "T.__new__.__defaults__ = None", "A.__post_init__ = lambda s: made.append('post')", "A.__init__ = Other.__init__", "A.__init__ = Filled.__init__", "A.__dataclass_fields__['l'].default_factory = lambda: [6.0]", "Slots.__init__ = Other.__init__", "del Posts.__post_init__",
            "P.__new__.__code__ = (lambda _cls, x, y: _tuple_new(_cls, (x, 33.0))).__code__", "Posts.__init__.__code__ = Posts.__init__.__code__.replace(co_consts=(None,))",
            "Point.__match_args__ = ('x',)", "m.x = 1.0", "Point.__match_args__ = ('x', 'x')", "Point.__match_args__ = ['x', 'y']", "m.z = 4", "del m.x",
            "Point.y = property(lambda s: s.x * 2)", "Both.__init__.__kwdefaults__ = {'q': 7.0}", "Slots.__init__.__defaults__ = (1.0,)", "A.a = 4.0",

@@ -184,26 +184,6 @@ jcv_av *jcv_call_host(jcv *c, jcv_av *o, const jcv_args *args) {
 /* ---- functools.singledispatch -------------------------------------------------------------------
  */
 
-/* What a variable of a function's enclosing one holds, read by the function's own cell: functions
- * with the same code are one to the guards, each with what its cells hold.  NULL: there is none of
- * the name. */
-static jcv_av *enclosed(jcv *c, jcv_av *f, const char *name) {
-    PyObject *fn = f->py, *cells = PyFunction_GET_CLOSURE(fn);
-    PyObject *names = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"));
-    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *held = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-        if (!held || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) != 0)
-            continue;
-        jpy_src *s = f->src ? f->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
-        s = s ? jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, JPY_FUNC_CLOSURE) : NULL;
-        if (!s)
-            jcv_refuse(c, "out of memory");
-        jcv_outer x = jcv_cell_var(c, cells, s, i);
-        return jcv_wrap(c, held, x.value_src);
-    }
-    return NULL;
-}
-
 /* Whether it is what functools.singledispatch has made: all of those have one code. */
 static bool is_single(PyObject *fn) {
     static PyObject *code;
@@ -221,9 +201,9 @@ static bool is_single(PyObject *fn) {
 
 /* The functions of a singledispatch function by their classes. */
 static jcv_av *registry_of(jcv *c, jcv_av *f) {
-    jcv_av *dispatch = enclosed(c, f, "dispatch");
+    jcv_av *dispatch = jcv_enclosed(c, f, "dispatch");
     jcv_av *all = dispatch && dispatch->kind == AV_PY && PyFunction_Check(dispatch->py)
-                      ? enclosed(c, dispatch, "registry")
+                      ? jcv_enclosed(c, dispatch, "registry")
                       : NULL;
     if (!all || all->kind != AV_PY || !all->src || !PyDict_CheckExact(all->py))
         jcv_refuse(c, "a singledispatch function whose functions are kept in another way");

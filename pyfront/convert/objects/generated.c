@@ -142,12 +142,24 @@ static PyObject *default_at(const init *x, Py_ssize_t at) {
 
 static bool of_type(PyObject *o, const char *name) { return !strcmp(Py_TYPE(o)->tp_name, name); }
 
-static jcv_av *made_default(jcv *c, PyObject *field) {
-    PyObject *f = jcv_own(c, PyObject_GetAttrString(field, "default_factory"));
-    return of_type(f, "_MISSING_TYPE") ? NULL : jcv_call(c, jcv_py(c, f, NULL), &(jcv_args){0});
+/* What the function has kept of a field as its default or factory, which the field may not be any
+ * more; NULL: nothing. */
+static jcv_av *kept(jcv *c, PyObject *fn, PyObject *name) {
+    static const char *const names[] = {"_dflt_%U", "__dataclass_dflt_%U__"}; /* by version */
+    jcv_av *v = NULL;
+    for (int i = 0; i < 2 && !v; i++) {
+        PyObject *cell = jcv_own(c, PyUnicode_FromFormat(names[i], name));
+        v = jcv_enclosed(c, jcv_constant(c, fn), PyUnicode_AsUTF8(cell));
+    }
+    return v;
 }
 
-static jcv_av *argument(jcv *c, const init *x, const jcv_args *args, Py_ssize_t at, PyObject *field,
+static jcv_av *made_default(jcv *c, PyObject *fn, PyObject *name) {
+    jcv_av *factory = kept(c, fn, name);
+    return factory ? jcv_call(c, factory, &(jcv_args){0}) : NULL;
+}
+
+static jcv_av *argument(jcv *c, const init *x, const jcv_args *args, Py_ssize_t at,
                         unsigned *io_used) {
     PyObject *name = PyTuple_GET_ITEM(x->params, at);
     bool by_place = at < x->n_place && (unsigned)at <= args->n_pos;
@@ -160,19 +172,22 @@ static jcv_av *argument(jcv *c, const init *x, const jcv_args *args, Py_ssize_t 
     *io_used += by_place;
     PyObject *d = v ? NULL : default_at(x, at);
     if (d)
-        v = of_type(d, "_HAS_DEFAULT_FACTORY_CLASS") ? made_default(c, field) : jcv_constant(c, d);
+        v = of_type(d, "_HAS_DEFAULT_FACTORY_CLASS") ? made_default(c, x->fn, name)
+                                                     : jcv_constant(c, d);
     if (!v)
         jcv_refuse(c, "an argument is missing");
     return v;
 }
 
 /* A field that is no parameter: its class has the default, unless it is a factory or a slot's. */
-static jcv_av *without_argument(jcv *c, PyObject *field) {
-    jcv_av *v = made_default(c, field);
+static jcv_av *without_argument(jcv *c, PyObject *fn, PyObject *name, PyObject *field) {
     PyObject *d = jcv_own(c, PyObject_GetAttrString(field, "default"));
-    if (!v && of_type(d, "_MISSING_TYPE"))
+    PyObject *factory = jcv_own(c, PyObject_GetAttrString(field, "default_factory"));
+    jcv_av *v = kept(c, fn, name);
+    bool known = v && v->kind == AV_PY && (v->py == d || v->py == factory);
+    if (!known) /* nothing else says whether it is called */
         jcv_refuse(c, "a field that is set in a way that is not known");
-    return v ? v : jcv_constant(c, d);
+    return v->py == factory ? jcv_call(c, v, &(jcv_args){0}) : v;
 }
 
 /* The field is one of the instance's, not of its class or for __post_init__ alone. */
@@ -203,8 +218,8 @@ void jcv_init_dataclass(jcv *c, jcv_av *o, PyObject *fn, PyObject *fields, const
         PyObject *key = Py_NewRef(name);
         PyUnicode_InternInPlace(&key);
         jcv_set_fresh(c, o, jcv_own(c, key),
-                      place ? argument(c, &x, args, place, field, &used)
-                            : without_argument(c, field));
+                      place ? argument(c, &x, args, place, &used)
+                            : without_argument(c, fn, name, field));
     }
     if (found != x.n)
         jcv_refuse(c, "the __init__ of another dataclass");

@@ -191,6 +191,8 @@ jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *de
 /* The __name__, __doc__, __qualname__ or __module__ of a function or method, of which s is the
  * source; NULL: the name is none of these. */
 jcv_av *jcv_function_part(jcv *c, jcv_av *f, PyObject *name, jpy_src *s);
+/* What a variable of a function's enclosing one holds; NULL: there is none of the name. */
+jcv_av *jcv_enclosed(jcv *c, jcv_av *f, const char *name);
 
 /* special.c: special methods that are called by name; NULL: not one of these calls */
 

@@ -165,12 +165,21 @@ def _all_parts(whole, todo, dicts):
                 made.append(_part(item, todo, dicts))
         elif type(old) is dict:
             for key, value in old.items():
-                if not _atoms_alone((key,)):
-                    _unknown("a copy of an object that is a key")
-                made[key] = _part(value, todo, dicts)
+                made[_key_part(key)] = _part(value, todo, dicts)
         else:
             for name in _fields_of(old):
                 made[name] = _part(getattr(old, name), todo, dicts)
+
+
+def _made_again(x):
+    """A tuple of atoms, with those in it."""
+    return tuple([_made_again(item) if type(item) is tuple else item for item in x])
+
+
+def _key_part(key):
+    if type(key) is tuple or not _atoms_alone((key,)):
+        _unknown("a copy of a tuple or object that is a key")
+    return key
 
 
 def _part(x, todo, dicts):
@@ -181,7 +190,7 @@ def _part(x, todo, dicts):
     if cls is tuple:
         if not _atoms_alone(x):
             _unknown("asdict() or astuple() with a tuple of other things than numbers and texts")
-        return tuple([item for item in x])
+        return _made_again(x)
     if _of_dataclass(x):
         if not dicts or not isinstance(cls, type):
             _unknown("astuple() of instances in instances")
