@@ -258,6 +258,36 @@ jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *
     return enter(c, fr, args, NULL);
 }
 
+/* What finds variables in the frame that it is called from. */
+static bool sees_frames(PyObject *name) {
+    static const char *const those[] = {"locals", "vars", "dir", "eval", "exec", "super"};
+    bool yes = false;
+    for (size_t i = 0; i < sizeof those / sizeof *those && !yes; i++)
+        yes = PyUnicode_CompareWithASCIIString(name, those[i]) == 0;
+    return yes;
+}
+
+static bool may_read(const jpy_tree *n, const void *name) {
+    return n->kind == JPY_UNSUPPORTED ||
+           (n->kind == JPY_NAME && (n->obj == name || sees_frames(n->obj)));
+}
+
+bool jcv_looks_at(jcv *c, PyObject *func, Py_ssize_t at, const PyObject *name) {
+    const jpy_tree *def = source_of(c, func)->root, *p = def->c, *param = NULL;
+    for (unsigned i = 0; i < p->x.n; i++)
+        if (at >= 0 ? (Py_ssize_t)i == at && p->x.v[i]->op < 2
+                    : p->x.v[i]->obj == name && p->x.v[i]->op > 0)
+            param = p->x.v[i];
+    if (!param) /* it goes to *args or **kwargs, or is one too many */
+        return true;
+    if (jpy_tree_any(def->a, may_read, param->obj)) /* of a lambda */
+        return true;
+    for (unsigned i = 0; i < def->x.n; i++)
+        if (jpy_tree_any(def->x.v[i], may_read, param->obj))
+            return true;
+    return false;
+}
+
 static jcv_av *call_closure(jcv *c, jcv_av *f, const jcv_args *args) {
     jcv_frame *fr = jcv_alloc(c, sizeof *fr);
     fr->source = f->frame->source;

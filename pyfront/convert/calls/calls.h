@@ -10,6 +10,9 @@
 /* jcv_call. */
 jcv_av *jcv_call_object(jcv *c, jcv_av *f, const jcv_args *args);
 jcv_av *jcv_call_function(jcv *c, PyObject *func, jpy_src *src, const jcv_args *args);
+/* Whether the text of a function may look at what it is given: at place `at`, or (`at` below 0) by
+ * that name, which is interned. */
+bool jcv_looks_at(jcv *c, PyObject *func, Py_ssize_t at, const PyObject *name);
 jcv_av *jcv_call_tensor(jcv *c, PyObject *callable, const jcv_args *args);
 /* The function of the tensor layer, of that name, called for real.  given: seed and offset that it
  * draws with, NULL: those of the run. */

@@ -24,6 +24,15 @@
 
 enum { MAX_ATTEMPTS = 60, MOST_WIDENED = 8 /* numbers */ };
 
+/* An argument of the call.  Of one that the function does not look at nothing is assumed. */
+static jcv_av *argument(jcv *c, Py_ssize_t i, const PyObject *name) {
+    PyObject *f = c->f->callable;
+    if (PyFunction_Check(f) && !jcv_model_of(c, f) && !jcv_called_as_it_is(f) &&
+        !jcv_looks_at(c, f, name ? -1 : i, name))
+        return jcv_lacking(c, LACK_UNREAD, "an argument was not looked at");
+    return jcv_wrap(c, c->call->args[i], jpy_src_get(c->guards, JPY_SRC_ARG, NULL, NULL, NULL, i));
+}
+
 static jcv_av *start(jcv *c) {
     const jpy_call *call = c->call;
     Py_ssize_t n_kw = call->kwnames ? PyTuple_GET_SIZE(call->kwnames) : 0;
@@ -32,16 +41,14 @@ static jcv_av *start(jcv *c) {
     args.kw = jcv_alloc(c, (size_t)(n_kw + 1) * sizeof *args.kw);
     args.names = jcv_alloc(c, (size_t)(n_kw + 1) * sizeof *args.names);
     for (Py_ssize_t i = 0; i < call->n_pos + n_kw; i++) {
-        jpy_src *s = jpy_src_get(c->guards, JPY_SRC_ARG, NULL, NULL, NULL, i);
-        jcv_av *a = jcv_wrap(c, call->args[i], s);
         if (i < call->n_pos) {
-            args.pos[i] = a;
+            args.pos[i] = argument(c, i, NULL);
         } else {
             PyObject *name = PyTuple_GET_ITEM(call->kwnames, i - call->n_pos);
             Py_INCREF(name);
             PyUnicode_InternInPlace(&name);
             args.names[i - call->n_pos] = jcv_own(c, name);
-            args.kw[i - call->n_pos] = a;
+            args.kw[i - call->n_pos] = argument(c, i, name);
         }
     }
     PyObject *o = c->f->callable;

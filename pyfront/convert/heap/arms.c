@@ -48,17 +48,12 @@ void jcv_splice(jcv *c, jcv_ctx *from) {
     from->spliced = to;
 }
 
-bool jcv_makes_functions(const jpy_tree *n) {
-    if (!n)
-        return false;
-    bool yes = n->kind == JPY_DEF || n->kind == JPY_LAMBDA || n->kind == JPY_GENEXP ||
-               jcv_makes_functions(n->a) || jcv_makes_functions(n->b) || jcv_makes_functions(n->c);
-    const jpy_tree_list *lists[3] = {&n->x, &n->y, &n->z};
-    for (int k = 0; k < 3; k++)
-        for (unsigned i = 0; i < lists[k]->n && !yes; i++)
-            yes = jcv_makes_functions(lists[k]->v[i]);
-    return yes;
+static bool is_function(const jpy_tree *n, const void *arg) {
+    (void)arg;
+    return n->kind == JPY_DEF || n->kind == JPY_LAMBDA || n->kind == JPY_GENEXP;
 }
+
+bool jcv_makes_functions(const jpy_tree *n) { return jpy_tree_any(n, is_function, NULL); }
 
 /* Marks the variables of a function that both arms return from: nobody reads them again, unless a
  * function made inside does. */

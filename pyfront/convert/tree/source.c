@@ -324,3 +324,16 @@ PyObject *jpy_source_node(PyObject *code, PyObject *globals) {
     Py_DECREF(node);
     return out;
 }
+
+bool jpy_tree_any(const jpy_tree *n, bool (*test)(const jpy_tree *n, const void *arg),
+                  const void *arg) {
+    if (!n)
+        return false;
+    bool yes = test(n, arg) || jpy_tree_any(n->a, test, arg) || jpy_tree_any(n->b, test, arg) ||
+               jpy_tree_any(n->c, test, arg);
+    const jpy_tree_list *lists[3] = {&n->x, &n->y, &n->z};
+    for (int k = 0; k < 3; k++)
+        for (unsigned i = 0; i < lists[k]->n && !yes; i++)
+            yes = jpy_tree_any(lists[k]->v[i], test, arg);
+    return yes;
+}

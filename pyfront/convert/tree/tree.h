@@ -159,6 +159,9 @@ PyObject *jpy_source_node(PyObject *code, PyObject *globals);
 PyObject *jpy_constants_like(PyObject *consts, PyObject *code);
 /* _compile(text or tree, file name, flags): code of a module, without warnings. */
 PyObject *jpy_py_compile(PyObject *module, PyObject *args);
+/* Whether `test` holds of the node, which may be NULL, or of one in it. */
+bool jpy_tree_any(const jpy_tree *n, bool (*test)(const jpy_tree *n, const void *arg),
+                  const void *arg);
 /* From now on the source of `code` is the FunctionDef `node` (in_class: a str or None).  -1:
  * exception set. */
 int jpy_source_give(PyObject *code, PyObject *node, PyObject *in_class);
