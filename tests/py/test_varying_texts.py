@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that differ from call to call: what only hands them on is one graph, what asks about them is right."""
+"""Texts that differ from call to call: what hands them on, or asks for kind and length, is one graph, what asks more is right."""
 import contextlib
 import importlib.util
 import io
@@ -47,8 +47,14 @@ if y.sum() > 0: BOX.name = name
 out = (lambda n: n)(name)
 a, b = name, y; out = a
 keep = lambda: name; out = keep()
-BOX.step += 1; out = name, BOX.step""".splitlines()
-ASKED = """y = y * len(name)
+BOX.step += 1; out = name, BOX.step
+y = y * len(name)
+out = name is None, isinstance(name, str), isinstance(name, (int, list)), type(name) is str
+if name is not None: out = name
+if isinstance(name, str): BOX.name = name
+if len(name) < 9: y = y + len(name)""".splitlines()
+ASKED = """if name: y = y * 3
+y = y if not name else y * 2
 y = y * 2 if name == "n3" else y
 y = y + (name in ("n1", "n2"))
 out = name + "!"

@@ -5,7 +5,8 @@
  * What a text is decides what a function does, mostly: such a graph is for one text.  But names,
  * keys and messages may only be handed on, stored or returned, or not be used at all.  So one that
  * was seen to change is an object that only the graph knows, and if the graph does anything with it
- * but hand it on, or none can be made, the conversion starts again and assumes it for good.
+ * but hand it on or ask for its kind or length, or none can be made, the conversion starts again
+ * and assumes it for good.
  */
 #include "pyfront/convert/heap/heap.h"
 
@@ -36,9 +37,9 @@ bool jcv_text_varies(const jcv *c, const jcv_av *a) {
     return t != NULL;
 }
 
-/* Whether a node only stores its operand i, or prints it. */
+/* Whether a node only stores its operand i, or prints it, or asks how long it is. */
 static bool hands_on(const jcv_node *n, unsigned i) {
-    if (n->op == JN_OP(host_emit))
+    if (n->op == JN_OP(host_emit) || n->op == JN_OP(host_len))
         return true;
     return (n->op == JN_OP(host_setattr) || n->op == JN_OP(host_setitem) ||
             n->op == JN_OP(host_insert) || n->op == JN_OP(host_setkey) ||

@@ -83,6 +83,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     if (a->kind == AV_HOST || b->kind == AV_HOST) {
         jcv_av *h = a->kind == AV_HOST ? a : b, *o = h == a ? b : a;
         if (o->kind == AV_PY && o->py == Py_None) {
+            if (jcv_type_known(c, h))
+                return jcv_host_type(c, h) == Py_TYPE(Py_None);
             *out = jcv_host_is(c, h, Py_TYPE(Py_None));
             return -1;
         }
