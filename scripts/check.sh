@@ -2,7 +2,7 @@
 # Installs what the tests need and runs them. The last line printed is `N passed, N failed`.
 #   scripts/check.sh          gcc: unit, conformance, Python and differential tests, of each file's a
 #                             twentieth; the C tests with AddressSanitizer and UndefinedBehaviorSanitizer
-#   scripts/check.sh --all    all of these, of what the Python tests generate a half; the Python tests with
+#   scripts/check.sh --all    all of these, of what the Python tests generate a third; the Python tests with
 #                             these sanitizers, clang, ThreadSanitizer, distcheck, every Python, pip,
 #                             lint, type stubs and API reference, CUDA sources where nvcc is found, and a
 #                             sample of CPython's own tests with every function decorated
@@ -30,7 +30,7 @@ steps='gcc asan'
 light=5 gcc_light=1 quick=
 case $1 in
 '') quick=1 gcc_light=20 ;;
---all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' light=20 gcc_light=2 ;;
+--all) steps='lint gcc stdlib asan asanpy clang tsan distcheck pythons pip docs cuda' light=20 gcc_light=3 ;;
 --slow) steps='gcc asanpy clang pythons archs emulated stdlib_all allocations fuzz wheels deb' ;;
 --only)
   shift
@@ -478,7 +478,7 @@ fi
 : >"$logs/failures"
 for step in $steps; do
   PYTEST_ARGS=$main_pytest_args
-  # Of what the Python tests generate (tests/py/conftest.py): half with gcc, a twentieth elsewhere where all steps have 90
+  # Of what the Python tests generate (tests/py/conftest.py): a third with gcc, a twentieth elsewhere where all steps have 90
   # minutes on two cores of which nobody knows how fast they are; all of it and a fifth where there is time.
   case $step in
   gcc) JANUS_LIGHT_TESTS=$gcc_light ;;
