@@ -91,6 +91,8 @@ long jcv_long(jcv *c, const jcv_av *a);
 const char *jcv_describe(jcv_av *a);
 extern const char jcv_slice_text[]; /* text of an AV_SEQ: a slice of a list or tuple of the graph */
 bool jcv_is_slice(const jcv_av *a);
+/* Where the function makes it, a list or dict; NULL: it is something else, or made at no place. */
+const jpy_tree *jcv_made_at(const jcv_av *a);
 extern const char jcv_stacked[]; /* text of a list whose items are rows */
 bool jcv_is_stacked(const jcv_av *a);
 /* Rows of a list of unknown length. */

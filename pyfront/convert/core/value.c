@@ -131,6 +131,12 @@ const char *jcv_describe(jcv_av *a) {
 
 const char jcv_slice_text[] = "a slice";
 
+const jpy_tree *jcv_made_at(const jcv_av *a) {
+    if (a->kind == AV_SEQ)
+        return a->slot || a->named ? NULL : a->site;
+    return (a->kind == AV_LIST || a->kind == AV_DICT) && !a->origin ? a->tree : NULL;
+}
+
 bool jcv_is_slice(const jcv_av *a) { return a->kind == AV_SEQ && a->text == jcv_slice_text; }
 
 const char jcv_stacked[] = "a list of unknown length";

@@ -367,6 +367,7 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
     case AV_UNDEF:
         jcv_refuse(c, "a result: %s", a->text);
     default:
+        jcv_leave_to_graph(c, a);
         jcv_refuse(c, "%s leaves the graph", jcv_describe(a));
     }
     begin_making(c, f, a->kind == AV_TUPLE ? a : c->slot_init.data[a->slot]);

@@ -45,6 +45,8 @@ jcv_av *jcv_to_host(jcv *c, jcv_av *a) {
     if (r && r->box)
         return r->box;
     bool constant = a->kind == AV_PY && jcv_is_const(a);
+    if (a->kind == AV_SEQ && jcv_made_at(a))
+        jcv_make_live(c, a);
     if (a->kind != AV_PY || (!a->src && !constant))
         jcv_refuse(c, "%s as an object of the graph", jcv_describe(a));
     jcv_val *v = a->src ? jcv_object_input(c, a->src) : jcv_object_const(c, a->py);

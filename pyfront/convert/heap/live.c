@@ -139,7 +139,7 @@ void jcv_make_live_fresh(jcv *c, PyTypeObject *t, PyObject *name) {
 }
 
 void jcv_needed(jcv *c, const jcv_av *v) {
-    if (v->kind == AV_UNDEF && v->self && !jcv_live_site(c, v->self->tree))
+    if (v->kind == AV_UNDEF && v->self && !jcv_live_site(c, jcv_made_at(v->self)))
         jcv_make_live(c, v->self);
 }
 
@@ -151,9 +151,10 @@ void jcv_make_live(jcv *c, jcv_av *a) {
         jcv_make_live_objects(c, &a->py, 1);
     if (a->origin)
         jcv_make_live_objects(c, &a->origin->py, 1);
-    if ((a->kind != AV_LIST && a->kind != AV_DICT) || !a->tree || jcv_live_site(c, a->tree))
+    const jpy_tree *at = jcv_made_at(a);
+    if (!at || jcv_live_site(c, at))
         jcv_refuse(c, "%s is written by the graph", jcv_describe(a));
-    jcv_make_live_site(c, a->tree, a->kind == AV_DICT);
+    jcv_make_live_site(c, at, a->kind == AV_DICT);
 }
 
 jcv_av *jcv_container_in(jcv *c, uint32_t slot) {
@@ -170,6 +171,8 @@ jcv_av *jcv_born(jcv *c, const void *site, jcv_av *const *items, unsigned n, boo
     jcv_live *l = jcv_live_site(c, site);
     if (!l)
         return NULL;
+    if (PyDict_Check(l->stored) != dict)
+        jcv_refuse(c, "a list and a dict are made at one place");
     jcv_val **v = jcv_alloc(c, (n + 1) * sizeof *v);
     janus_host_new_attrs attrs = {sizeof attrs, dict ? JANUS_BIRTH_DICT : JANUS_BIRTH_LIST,
                                   JPY_TAG_PLAIN};

@@ -147,18 +147,14 @@ static bool other_sizes(jcv *c, jcv_av *a, jcv_av *b) {
     return c->image;
 }
 
-static bool made_here(const jcv_av *a) {
-    return (a->kind == AV_LIST || a->kind == AV_DICT) && a->tree && !a->origin;
-}
-
 /* Nothing is known of what may be of either kind, but that the graph can make containers. */
 static jcv_av *different(jcv *c, const jcv_av *a, const jcv_av *b) {
     jcv_av *u = undef(c, "it is of different kinds on different paths");
-    const jcv_av *x[2] = {a, b}, *made = made_here(a) ? a : b;
+    const jcv_av *x[2] = {a, b}, *made = jcv_made_at(a) ? a : b;
     for (int i = 0; i < 2; i++)
-        if (!made_here(x[i]) && x[i]->kind != AV_HOST && !(x[i]->kind == AV_PY && x[i]->src))
+        if (!jcv_made_at(x[i]) && x[i]->kind != AV_HOST && !(x[i]->kind == AV_PY && x[i]->src))
             return u;
-    u->self = made_here(made) ? (jcv_av *)made : NULL;
+    u->self = jcv_made_at(made) ? (jcv_av *)made : NULL;
     return u;
 }
 

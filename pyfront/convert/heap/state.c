@@ -231,6 +231,7 @@ static void run_loop(jcv *c, jcv_val *count, jcv_cond_fn cond, jcv_body_fn body,
                 continue;
             }
             if (!same) {
+                jcv_needed(c, b);
                 jcv_refuse(c, "a variable of a loop is of different kinds in its rounds");
             }
             for (size_t k = first; k < p.b.n; k++) {

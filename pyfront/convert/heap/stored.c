@@ -218,6 +218,10 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
     case AV_DICT:
         jcv_make_live(c, v);
         break;
+    case AV_SEQ:
+        if (jcv_made_at(v))
+            jcv_make_live(c, v);
+        break;
     default:
         break;
     }

@@ -496,7 +496,9 @@ PyTypeObject *jcv_type_of(jcv *c, jcv_av *a) {
     case AV_SEQ:
         if (jcv_is_slice(a))
             return a->named ? (PyTypeObject *)a->named : jcv_type_of(c, a->items[0]);
-        return jcv_is_stacked(a) ? a->named ? &PyTuple_Type : &PyList_Type : type_of_iterator(a);
+        if (jcv_is_stacked(a) && a->named)
+            return &PyTuple_Type;
+        return jcv_is_stacked(a) || jcv_made_at(a) ? &PyList_Type : type_of_iterator(a);
     case AV_ITER:
         return type_of_iterator(a);
     default:

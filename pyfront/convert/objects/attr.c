@@ -226,6 +226,12 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
     case AV_SCALAR:
     case AV_RANGE:
         return jcv_native_attr(c, o, name);
+    case AV_SEQ: {
+        PyTypeObject *t = jcv_type_of(c, o);
+        if (t == &PyList_Type || t == &PyTuple_Type)
+            return jcv_native_attr(c, o, name);
+        jcv_refuse(c, "an attribute of %s", jcv_describe(o));
+    }
     case AV_STACK: {
         jcv_av *m = jcv_builtin_method(c, o, name);
         if (!jcv_rows_has(m->text))

@@ -131,11 +131,20 @@ static jcv_av *sequence_method(jcv *c, jcv_av *self, const char *name, const jcv
         v[n++] = a->pos[i];
     PyObject *model = jcv_list_model(c, name, slice || n == 4);
     bool reads = !strcmp(name, "index") || !strcmp(name, "count") || !strcmp(name, "__contains__");
-    if (!model || a->n_kw || (jcv_host_type(c, self) != &PyList_Type && !reads))
+    if (!model || (a->n_kw && strcmp(name, "sort") != 0) ||
+        (jcv_type_of(c, self) != &PyList_Type && !reads))
         return NULL;
     if ((reads || !strcmp(name, "remove")) && !(n == 2 && is_found_by_equality(c, v[1])))
         jcv_refuse(c, "%s() of %s in a list of the graph", name, jcv_describe(v[n - 1]));
-    return jcv_call(c, jcv_constant(c, model), &(jcv_args){.pos = v, .n_pos = n});
+    return jcv_call(c, jcv_constant(c, model), &(jcv_args){v, n, a->names, a->kw, a->n_kw});
+}
+
+jcv_av *jcv_open_method(jcv *c, jcv_av *self, const char *name, const jcv_args *a) {
+    bool reads = !strcmp(name, "index") || !strcmp(name, "count") || !strcmp(name, "copy");
+    jcv_av *r = reads ? sequence_method(c, self, name, a) : NULL;
+    if (!r)
+        jcv_leave_to_graph(c, self);
+    return r;
 }
 
 /* What the run can do to a list in one step, or for each of several items; NULL: it is another. */

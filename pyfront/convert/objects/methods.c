@@ -465,6 +465,8 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = jcv_call_real(c, m, a, name);
     }
+    if (!r && self->kind == AV_SEQ)
+        r = jcv_open_method(c, self, name, a);
     if (!r)
         jcv_refuse(c, "the method %s of %s", name, jcv_describe(self));
     return r;

@@ -159,6 +159,8 @@ jcv_av *jcv_call_real(jcv *c, PyObject *f, const jcv_args *a, const char *name);
 
 /* A method of an object of the graph; NULL: it is not known here. */
 jcv_av *jcv_live_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
+/* Of a list or tuple of unknown length that is no object of the graph; NULL: another method. */
+jcv_av *jcv_open_method(jcv *c, jcv_av *self, const char *name, const jcv_args *args);
 /* Of the items t, "index" (or "remove"): where the first is that equals the argument, "count": how
  * many do. */
 jcv_av *jcv_search(jcv *c, jcv_av *t, const char *name, const jcv_args *args);

@@ -182,7 +182,7 @@ jcv_av *jcv_comprehension(jcv *c, jpy_tree *n) {
     if (n->kind == JPY_GENEXP)
         return g;
     bool known;
-    jcv_av *t = jcv_take_all(c, g, &known);
+    jcv_av *t = jcv_take_all(c, g, &known, NULL);
     c->at = n;
     if (n->kind == JPY_LISTCOMP)
         return known ? jcv_list(c, t->items, t->n) : t;

@@ -199,7 +199,9 @@ static jcv_av *compare_from(jcv *c, jpy_tree *n, unsigned at, jcv_av *a) {
 }
 
 /* What a star gives that may have another length by now, and that only the graph knows. */
-static bool is_open(jcv *c, jcv_av *from) {
+static bool is_open(jcv *c, jcv_av *from, bool display) {
+    if (from->kind == AV_SEQ && !from->slot)
+        return display && jcv_type_of(c, from) == &PyList_Type;
     return from->kind == AV_HOST &&
            (jcv_host_type(c, from) == &PyList_Type || jpy_is_deque_type(jcv_host_type(c, from)));
 }
@@ -217,8 +219,11 @@ static jcv_av **eval_list(jcv *c, const jpy_tree_list *l, unsigned *out_n, star_
         jcv_av *one = NULL;
         if (l->v[i]->kind == JPY_STARRED) {
             jcv_av *from = jcv_hinted(c, jcv_eval(c, l->v[i]->a));
-            bool may = (stars == ANY || (stars == LAST && i + 1 == l->n)) && is_open(c, from);
-            jcv_av *all = may ? jcv_later_assumed(c, from) : jcv_all_assumed(c, from);
+            bool may = (stars == ANY || (stars == LAST && i + 1 == l->n)) &&
+                       is_open(c, from, stars == ANY);
+            jcv_av *all = !may            ? jcv_all_assumed(c, from)
+                          : stars == LAST ? jcv_later_assumed(c, from)
+                                          : NULL;
             if (!all && may) {
                 one = jcv_rest(c, from);
                 more = &one;

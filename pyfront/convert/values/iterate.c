@@ -360,13 +360,14 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
         bool seq = x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot);
         if (seq && at && (jcv_live_site(c, at) || jcv_gives_objects(c, jcv_feed, x)))
             return jcv_objects_of(c, (jcv_av *[]){jcv_rest(c, x)}, 1, at, list);
-        t = unknown(x) ? jcv_take_all(c, x, &known) : all_of(c, x, list ? "list()" : "tuple()");
+        t = unknown(x) ? jcv_take_all(c, x, &known, list ? at : NULL)
+                       : all_of(c, x, list ? "list()" : "tuple()");
         if (!known && !list && jcv_is_stacked(t))
             t->named = (PyObject *)&PyTuple_Type;
         else if (!known && !list && t->kind == AV_LIST)
             t = c->slots.data[t->slot]; /* no way to an item is known: empty */
         else if (!known && !list && t->kind == AV_HOST)
-            jcv_refuse(c, "a tuple of unknown length whose items are objects");
+            return jcv_tuple_of_list(c, t);
         if (!known)
             return t;
     }

@@ -35,6 +35,15 @@ void jcv_live_extend(jcv *c, jcv_av *list, jcv_av *items) {
     jcv_visit(c, items, NULL, append, list);
 }
 
+jcv_av *jcv_tuple_of_list(jcv *c, jcv_av *list) {
+    jcv_av *count = jcv_scalar(c, jcv_host_len(c, list)), *zero = jcv_take(c, PyLong_FromLong(0));
+    jcv_av *a = jcv_tuple(c, (jcv_av *[]){list, zero, count}, 3);
+    a->kind = AV_SEQ;
+    a->text = jcv_slice_text;
+    a->named = (PyObject *)&PyTuple_Type;
+    return a;
+}
+
 jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *site, bool list) {
     unsigned known = 0;
     while (known < n && !jcv_is_rest(items[known]))
@@ -47,14 +56,17 @@ jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *sit
             jcv_live_extend(c, l, items[i]->items[0]);
         else
             jcv_live_append(c, l, items[i]);
-    if (list)
-        return l;
-    jcv_av *count = jcv_scalar(c, jcv_host_len(c, l)), *zero = jcv_take(c, PyLong_FromLong(0));
-    jcv_av *a = jcv_tuple(c, (jcv_av *[]){l, zero, count}, 3);
-    a->kind = AV_SEQ;
-    a->text = jcv_slice_text; /* of a list that nobody else has */
-    a->named = (PyObject *)&PyTuple_Type;
-    return a;
+    return list ? l : jcv_tuple_of_list(c, l);
+}
+
+/* Where somebody sees which object it is, or which its items are (finish/identity.c), it is a list
+ * of the graph. */
+jcv_av *jcv_list_of(jcv *c, jcv_feed_fn feed, void *user, bool must, const jpy_tree *site) {
+    jcv_av *l = site ? jcv_born(c, site, NULL, 0, false) : NULL;
+    if (!l)
+        return jcv_collect_at(c, feed, user, true, must, site);
+    feed(c, user, append, l);
+    return l;
 }
 
 /* ---- sums and products --------------------------------------------------------------------------
@@ -71,7 +83,8 @@ static bool has_tensors(const jcv_av *a) {
 
 /* What only the graph knows the length of, and what has one that is known. */
 static bool is_list(jcv *c, jcv_av *a, bool *unknown) {
-    bool open = jcv_is_stacked(a) || jcv_is_slice(a) || a->kind == AV_HOST;
+    bool open = jcv_is_stacked(a) || jcv_is_slice(a) || a->kind == AV_HOST ||
+                (a->kind == AV_SEQ && jcv_made_at(a));
     if (has_tensors(a))
         return false;
     *unknown = *unknown || open;
@@ -115,7 +128,7 @@ jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b) {
         jcv_av **both = jcv_alloc(c, 2 * sizeof *both);
         both[0] = a;
         both[1] = b;
-        return jcv_collect(c, feed_both, both, true);
+        return jcv_list_of(c, feed_both, both, false, c->at);
     }
     jcv_av *list = is_int(a) ? b : a, *n = list == a ? b : a;
     if (op != JPY_MUL || !is_int(n) || !is_list(c, list, &unknown))
@@ -129,5 +142,5 @@ jcv_av *jcv_lists_binary(jcv *c, int op, jcv_av *a, jcv_av *b) {
         rounds->items[i] = i == 1 ? n : jcv_take(c, PyLong_FromLong(i / 2));
     repeating *r = jcv_alloc(c, sizeof *r);
     *r = (repeating){.list = list, .rounds = rounds};
-    return jcv_collect(c, feed_again, r, true);
+    return jcv_list_of(c, feed_again, r, false, c->at);
 }

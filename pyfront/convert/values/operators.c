@@ -299,6 +299,8 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         if (r)
             return r;
     }
+    if (a->kind == AV_SEQ || b->kind == AV_SEQ)
+        jcv_leave_to_graph(c, a->kind == AV_SEQ ? a : b);
     jcv_refuse(c, "an operator on %s and %s", jcv_describe(a), jcv_describe(b));
 }
 

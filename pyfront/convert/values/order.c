@@ -112,13 +112,15 @@ static void feed_keys(jcv *c, void *from, jcv_visit_fn fn, void *user) {
 }
 
 /* Nothing that it goes through may be written before its items are read. */
-static void stays(jcv *c, const jcv_av *over) {
+static bool stays(jcv *c, const jcv_av *over) {
     if (over->kind == AV_HOST)
         for (const jcv_live *l = c->lives; l; l = l->next)
             if (!l->type && !l->name)
-                jcv_refuse(c, "sorting where the graph writes lists");
+                return false;
     for (unsigned i = 0; over->items && i < over->n; i++)
-        stays(c, over->items[i]);
+        if (!stays(c, over->items[i]))
+            return false;
+    return true;
 }
 
 static jcv_val *rows_op(jcv *c, const jn_op *op, jcv_val *const *in, unsigned n,
@@ -154,14 +156,22 @@ static jcv_av *ordered_by(jcv *c, jcv_av *over, jcv_av *rows, bool reverse) {
 }
 
 static jcv_av *sequence_in_order(jcv *c, jcv_av *over, jcv_av *key, bool reverse) {
+    const jpy_tree *at = c->at;
     keyed k = {.over = over, .key = key};
     if (!jcv_is_seq(over) || over->slot)
         jcv_refuse(c, "sorting %s", jcv_describe(over));
-    stays(c, over);
+    bool copied = !stays(c, over);
+    if (copied && !jcv_live_site(c, at))
+        jcv_make_live_site(c, at, false);
+    uint32_t written = c->live_items;
     jcv_av *rows = jcv_collect(c, feed_keys, &k, true);
     if (rows->kind != AV_SEQ || rows->n != 1) /* none was met */
         return rows;
-    return ordered_by(c, over, rows, reverse);
+    if (copied && c->live_items != written)
+        jcv_refuse(c, "sorting by keys whose making writes lists");
+    jcv_av *a = ordered_by(c, over, rows, reverse);
+    a->site = at;
+    return jcv_live_site(c, at) ? jcv_list_of(c, jcv_feed, a, false, at) : a;
 }
 
 static void feed_all(jcv *c, void *tuple, jcv_visit_fn fn, void *user) {

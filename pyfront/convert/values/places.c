@@ -59,7 +59,7 @@ static bool all_tensors(jcv_av *const *items, unsigned n) {
 }
 
 void jcv_leave_to_graph(jcv *c, jcv_av *o) {
-    bool made = o->kind == AV_LIST && (o->tree || o->origin);
+    bool made = o->kind == AV_LIST ? o->tree || o->origin : o->kind == AV_SEQ && jcv_made_at(o);
     if (made || (o->kind == AV_PY && PyList_CheckExact(o->py) && o->src))
         jcv_make_live(c, o);
 }

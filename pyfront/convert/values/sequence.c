@@ -171,7 +171,10 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count, step}, step ? 4 : 3);
     a->kind = AV_SEQ;
     a->text = jcv_slice_text;
-    return rows ? jcv_collect(c, jcv_feed, a, true) : a; /* it is a list of its own */
+    if (rows || (t == &PyList_Type && jcv_live_site(c, c->at))) /* it is a list of its own */
+        return jcv_list_of(c, jcv_feed, a, false, rows && base->named ? NULL : c->at);
+    a->site = t == &PyList_Type ? c->at : NULL;
+    return a;
 }
 
 /* ---- count and item -----------------------------------------------------------------------------
@@ -355,7 +358,7 @@ static jcv_av *all_over(jcv *c, const jcv_av *generator, jcv_av *items) {
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     if (is_one_by_one(c, a))
         return all_over(c, a, jcv_all_assumed(c, a->items[0]));
-    if (a->kind == AV_SEQ && a->site)
+    if (a->kind == AV_SEQ && a->site && a->site->kind == JPY_LISTCOMP)
         jcv_peel_loop(c, a->site);
     if (a->kind != AV_HOST)
         return NULL;

@@ -40,7 +40,8 @@ typedef struct building {
     uint32_t *slots, count; /* the rows so far, how many there are */
     jcv_val *key;           /* the first of their keys; NULL: they have none */
     size_t made;            /* instances before the first of them */
-    const jpy_tree *site;   /* the comprehension that makes it, or NULL */
+    const jpy_tree *site;   /* the expression that makes it, or NULL */
+    bool must;              /* it is refused where items are no rows, though it has a site */
     jcv_rows *rows;
     jcv_ctx *ctx; /* where it is made */
     jcv_feed_fn feed;
@@ -64,8 +65,12 @@ static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
     }
     if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))
         return a;
-    if (a->kind == AV_HOST || (a->kind == AV_PY && !jcv_number(c, a)))
+    if (a->kind == AV_HOST || a->kind == AV_LIST || a->kind == AV_DICT || a->kind == AV_SEQ ||
+        (a->kind == AV_PY && !jcv_number(c, a))) {
+        if (b->site && !b->must)
+            jcv_make_live_site(c, b->site, false);
         jcv_refuse(c, "a list of unknown length of objects");
+    }
     jcv_av *leaf = jcv_new(c, AV_ITER);
     leaf->text = "leaf";
     if (b->n == MAX_LEAVES)
@@ -289,10 +294,12 @@ static void next_item(jcv *c, void *user, jcv_av *item) {
 
 static void nothing(jcv *c, void *user, jcv_av *item) { (void)c, (void)user, (void)item; }
 
-jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jpy_tree *site) {
+jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, bool must,
+                       const jpy_tree *site) {
     building *b = jcv_alloc(c, sizeof *b);
     *b = (building){.feed = feed,
                     .user = user,
+                    .must = must,
                     .made = c->fresh.n,
                     .site = site,
                     .ctx = c->ctx,
@@ -327,7 +334,7 @@ jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jp
 }
 
 jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
-    return jcv_collect_at(c, feed, user, keys, NULL);
+    return jcv_collect_at(c, feed, user, keys, true, NULL);
 }
 
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i) {

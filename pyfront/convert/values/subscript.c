@@ -477,6 +477,7 @@ void jcv_native_setitem(jcv *c, jcv_av *o, jcv_av *i, jcv_av *v) {
         jcv_wrote_if(c, l->origin != NULL);
         return;
     }
+    jcv_leave_to_graph(c, o);
     jcv_refuse(c, "an item of %s is written", jcv_describe(o));
 }
 

@@ -82,17 +82,17 @@ bool jcv_try_each(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user) {
     return try_taking(c, a, NULL, fn, user) != NULL;
 }
 
-/* Where somebody sees which objects its items are (finish/identity.c) it is a list of the graph. */
-static jcv_av *collect(jcv *c, jcv_av *a) {
-    const jpy_tree *site =
-        a->kind == AV_SEQ && a->tree && a->tree->kind != JPY_DEF ? a->tree : NULL;
-    if (site && jcv_live_site(c, site))
-        return jcv_objects_of(c, (jcv_av *[]){jcv_rest(c, a)}, 1, site, true);
-    return jcv_collect_at(c, jcv_feed, a, true, site);
+static jcv_av *collect(jcv *c, jcv_av *a, bool must, const jpy_tree *at) {
+    bool made = a->kind == AV_SEQ && a->tree;
+    const jpy_tree *site = made && (a->tree->kind == JPY_LISTCOMP || a->tree->kind == JPY_GENEXP)
+                               ? a->tree
+                           : made && a->tree->kind != JPY_DEF ? NULL
+                                                              : at;
+    return jcv_list_of(c, jcv_feed, a, must, site);
 }
 
 /* NULL: they cannot be rows. */
-static jcv_av *try_collect(jcv *c, jcv_av *a) {
+static jcv_av *try_collect(jcv *c, jcv_av *a, const jpy_tree *at) {
     jcv_state before = jcv_save(c);
     jcv_place place = jcv_where(c);
     uint32_t epoch = c->epoch;
@@ -101,7 +101,7 @@ static jcv_av *try_collect(jcv *c, jcv_av *a) {
     c->handler = &h;
     jcv_av *volatile l = NULL;
     if (setjmp(h.env) == 0)
-        l = collect(c, a);
+        l = collect(c, a, true, at);
     c->handler = h.up;
     jcv_back(c, place);
     if (l) {
@@ -115,13 +115,13 @@ static jcv_av *try_collect(jcv *c, jcv_av *a) {
     return l;
 }
 
-jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known) {
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known, const jpy_tree *at) {
     bool some = false;
-    jcv_av *all = try_all(c, a, &some), *rows = some ? try_collect(c, a) : NULL;
+    jcv_av *all = try_all(c, a, &some), *rows = some ? try_collect(c, a, at) : NULL;
     if (some && !rows)
         all = try_all(c, a, NULL);
     *out_known = all != NULL;
     if (all || rows)
         return all ? all : rows;
-    return collect(c, a);
+    return collect(c, a, false, at);
 }

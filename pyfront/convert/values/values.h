@@ -79,9 +79,13 @@ void jcv_leave_to_graph(jcv *c, jcv_av *o);
 /* stacked.c: lists of unknown length whose items are rows */
 
 /* A stacked list of what `feed` gives.  keys: its rows may be read one by one; site: the
- * comprehension that it is made by. */
+ * expression that makes it, or NULL.  Where its items are no rows it is a list of the graph from
+ * then on, if there is a site: not if it `must` be rows. */
 jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys);
-jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, const jpy_tree *site);
+jcv_av *jcv_collect_at(jcv *c, jcv_feed_fn feed, void *user, bool keys, bool must,
+                       const jpy_tree *site);
+/* A list that this place makes of what `feed` gives: rows, or a list of the graph. */
+jcv_av *jcv_list_of(jcv *c, jcv_feed_fn feed, void *user, bool must, const jpy_tree *site);
 /* Whether the items are objects, which are no rows. */
 bool jcv_gives_objects(jcv *c, jcv_feed_fn feed, void *user);
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i);
@@ -103,6 +107,9 @@ jcv_av *jcv_rest(jcv *c, jcv_av *of);
 bool jcv_is_rest(const jcv_av *a);
 /* A list of the graph, made at this place, of such items; or a tuple. */
 jcv_av *jcv_objects_of(jcv *c, jcv_av *const *items, unsigned n, const void *site, bool list);
+
+/* A tuple of the items of a list that nobody else has. */
+jcv_av *jcv_tuple_of_list(jcv *c, jcv_av *list);
 
 /* iterate.c: builtins that iterate */
 
@@ -286,6 +293,6 @@ jcv_av *jcv_try_all(jcv *c, jcv_av *a);
  * was done. */
 bool jcv_try_each(jcv *c, jcv_av *a, jcv_visit_fn fn, void *user);
 /* The same, else a stacked list and *out_known is false. */
-jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known);
+jcv_av *jcv_take_all(jcv *c, jcv_av *a, bool *out_known, const jpy_tree *at);
 
 #endif

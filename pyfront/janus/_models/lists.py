@@ -80,6 +80,12 @@ def _reverse(items):
         items[i], items[n - 1 - i] = items[n - 1 - i], items[i]
 
 
+def _sort(items, *, key=None, reverse=False):
+    ordered = [item for item in sorted(items, key=key, reverse=reverse)]
+    for i in range(len(ordered)):
+        items[i] = ordered[i]
+
+
 def _clear(items):
     for _ in range(len(items)):
         items.pop()
@@ -96,5 +102,6 @@ LISTS = {
     "__contains__": _contains,
     "remove": _remove,
     "reverse": _reverse,
+    "sort": _sort,
     "clear": _clear,
 }
