@@ -150,3 +150,48 @@ def test_programs_as_dicts_are_one_graph():
         assert got == want
         assert sum(mine, []) == pytest.approx(sum(gradient, []), rel=1e-5)
         assert graphs >= 24, graphs
+
+
+REGISTERED = """
+import collections.abc
+class C:
+    def __len__(self): return 2
+    def __getitem__(self, k): return k
+    def get(self, k, otherwise=None): return 5.0
+class D(C): pass
+class Node:
+    def __init__(self, v, *kids): self.v, self.kids = v, kids
+o, tree = D(), Node(D(), Node([1.0, 2.0]), Node({"k": 3.0}, Node(D())))
+def take(v, x):
+    match v:
+        case {PATTERN}: return x * 7 + 1
+        case _: return x * 2
+def walk(t, x):
+    x = take(t.v, x)
+    for k in t.kids: x = walk(k, x)
+    return x
+def f(x): {BODY}
+"""
+
+
+@pytest.mark.parametrize("body", ["return take(o, x)", "return walk(tree, x)", "return [take(v, x) for v in (o, [1.0], o)]", "return take(D(), x)"])
+@pytest.mark.parametrize("pattern", ['{"k": k}', "{}", "[k, *_]", "[0, 1]", "[_, _]"])
+def test_classes_registered_later(pattern, body):
+    """With Sequence or Mapping: the class is one of the patterns' from then on, though nothing in it is another."""
+    text, graphs = REGISTERED.replace("{PATTERN}", pattern).replace("{BODY}", body), 0
+    for change in share(["Mapping.register(C)", "Sequence.register(D)", "Mapping.register(C); Sequence.register(D)", "Sized.register(C)"]):
+        seen = []
+        for how in (None, {"measure": False, "verify": "never"}):
+            names = names_of(text, janus=janus)
+            f = janus.function(names["f"], **how) if how else names["f"]
+            seen.append([])
+            for k in range(9):
+                if k == 5:
+                    exec("\n".join(f"collections.abc.{c}" for c in change.split("; ")), names)
+                try:
+                    seen[-1].append(flat([f(janus.tensor([1.0, 1.5]) * k)]))
+                except Exception as e:
+                    seen[-1].append((type(e).__name__, str(e)))
+        assert seen[0] == seen[1], (text, change)
+        graphs += f.stats()["graph"]
+    assert graphs

@@ -449,6 +449,8 @@ PyObject *jcv_abc_meta(void);
  * of one that was registered: 1, 0 until a class is registered with any, which is guarded, or -1:
  * it would ask. */
 int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of);
+/* Whether a type is one of sequences or mappings, as patterns see it: a jcv_type_fits. */
+bool jcv_has_flag(jcv *c, PyTypeObject *t, const void *flag);
 
 /* variables.c: variables of a function */
 

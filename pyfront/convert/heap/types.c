@@ -71,6 +71,23 @@ static bool hook_declines(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
     return r->kind == AV_PY && r->py == Py_NotImplemented;
 }
 
+/* Assumes that no class is registered with an abstract one. */
+static void registers_nothing(jcv *c) {
+    PyObject *token = jpy_abc_token();
+    if (!token)
+        jcv_refuse_py(c);
+    c->guards->abc_token = jpy_guards_own(c->guards, token);
+    Py_DECREF(token);
+}
+
+bool jcv_has_flag(jcv *c, PyTypeObject *t, const void *flag) {
+    if (!(t->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)) {
+        registers_nothing(c); /* which sets flags of it, but makes no other version of it */
+        c->entry->of_process = true;
+    }
+    return t->tp_flags & *(const unsigned long *)flag;
+}
+
 int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
     if ((PyObject *)Py_TYPE(abstract) != jcv_abc_meta())
         return -1;
@@ -88,10 +105,10 @@ int jcv_abstract_says(jcv *c, PyTypeObject *abstract, PyTypeObject *of) {
             is = 0;
     }
     PyErr_Clear();
-    if (is == 0)
-        c->guards->abc_token = jpy_guards_own(c->guards, token);
     Py_XDECREF(has);
     Py_XDECREF(token);
+    if (is == 0)
+        registers_nothing(c);
     if (is < 0 && registered && hook_declines(c, abstract, of))
         is = 1; /* such an answer is not kept: the hook may say otherwise */
     c->entry->of_process = c->entry->of_process || is >= 0;

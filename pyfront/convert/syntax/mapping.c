@@ -71,13 +71,13 @@ static jcv_av *keys_of(jcv *c, const jpy_tree *p) {
 }
 
 jcv_av *jcv_matches_mapping(jcv *c, jcv_parts_of *x) {
+    static const unsigned long flag = Py_TPFLAGS_MAPPING;
     jcv_av *o = x->o, *is = jcv_bool(c, true);
     if (o->kind == AV_HOST) {
-        is = jcv_scalar(c,
-                        jcv_host_is_one(c, o, jcv_has_flag, &(unsigned long){Py_TPFLAGS_MAPPING}));
+        is = jcv_scalar(c, jcv_host_is_one(c, o, jcv_has_flag, &flag));
     } else if (!jcv_is_dict(o)) {
-        const PyTypeObject *t = jcv_type_of(c, o);
-        if (!t || (t->tp_flags & Py_TPFLAGS_MAPPING))
+        PyTypeObject *t = jcv_type_of(c, o);
+        if (!t || jcv_has_flag(c, t, &flag))
             jcv_refuse(c, "a mapping pattern over %s", jcv_describe(o));
         return jcv_bool(c, false);
     }

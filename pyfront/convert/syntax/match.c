@@ -67,11 +67,6 @@ jcv_av *jcv_call_named(jcv *c, const char *name, jcv_av *a, jcv_av *b) {
     return jcv_call_builtin(c, jcv_py(c, f, NULL), &(jcv_args){.pos = pos, .n_pos = b ? 2 : 1});
 }
 
-bool jcv_has_flag(jcv *c, PyTypeObject *t, const void *flag) {
-    (void)c;
-    return t->tp_flags & *(const unsigned long *)flag;
-}
-
 /* Whether the one position of a class pattern is the object itself. */
 static bool is_itself(const PyTypeObject *t) {
     static PyTypeObject *const itself[] = {&PyBool_Type,  &PyByteArray_Type, &PyBytes_Type,
@@ -217,13 +212,13 @@ static jcv_av *sequence_length(jcv *c, void *user) {
 }
 
 static jcv_av *sequence(jcv *c, jcv_parts_of *x) {
+    static const unsigned long flag = Py_TPFLAGS_SEQUENCE;
     jcv_av *o = x->o, *is = jcv_bool(c, true);
     jcv_kind_decides(c, o);
     if (o->kind == AV_HOST) {
-        is = jcv_scalar(c,
-                        jcv_host_is_one(c, o, jcv_has_flag, &(unsigned long){Py_TPFLAGS_SEQUENCE}));
+        is = jcv_scalar(c, jcv_host_is_one(c, o, jcv_has_flag, &flag));
     } else if (o->kind == AV_PY && !PyList_CheckExact(o->py) && !PyTuple_Check(o->py)) {
-        if (Py_TYPE(o->py)->tp_flags & Py_TPFLAGS_SEQUENCE)
+        if (jcv_has_flag(c, Py_TYPE(o->py), &flag))
             jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
         return jcv_bool(c, false);
     } else if (o->kind == AV_TENSOR || o->kind == AV_SCALAR || o->kind == AV_DICT) {

@@ -33,9 +33,6 @@ jcv_av *jcv_both(jcv *c, jcv_av *first, bool either, jcv_test_fn fn, void *user)
 /* A call of a built-in function; b: NULL, or a second argument. */
 jcv_av *jcv_call_named(jcv *c, const char *name, jcv_av *a, jcv_av *b);
 
-/* Whether a type is one of sequences or mappings, as patterns see it: a jcv_type_fits. */
-bool jcv_has_flag(jcv *c, PyTypeObject *t, const void *flag);
-
 /* Whether a pattern binds names. */
 bool jcv_captures(const jpy_tree *p);
 /* Whether o fits: a bool, known or of the graph. */
