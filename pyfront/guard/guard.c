@@ -564,6 +564,19 @@ static void add_number(PyObject *numbers, const jpy_src *s) {
     Py_XDECREF(path);
 }
 
+/* An object of another type, or another object, in a list: its items are of several kinds, and a
+ * graph for each row of kinds is one too many.  The outermost list is what is gone through. */
+static void add_list_of(PyObject *lengths, const jpy_src *s) {
+    const jpy_src *list = NULL;
+    for (; s->parent; s = s->parent)
+        if (s->kind == JPY_SRC_ITEM && (s->parent->checks & JPY_CHECK_LEN))
+            list = s->parent;
+    PyObject *path = list ? jpy_src_length(list) : NULL;
+    if (path && PySet_Add(lengths, path) < 0)
+        PyErr_Clear();
+    Py_XDECREF(path);
+}
+
 void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *numbers,
                         PyObject *lengths, PyObject *dicts, PyObject *dims) {
     if (!jpy_guards_called_so(g, call))
@@ -578,6 +591,7 @@ void jpy_guards_failing(const jpy_guards *g, const jpy_call *call, PyObject *num
         if (!slots[i] || jpy_src_holds(s, slots[i], slots))
             continue;
         if (!type_holds(s, slots[i])) { /* what was an attribute may be a property now */
+            add_list_of(lengths, s);
             slots[i] = NULL;
             continue;
         }
