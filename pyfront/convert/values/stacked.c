@@ -48,6 +48,29 @@ typedef struct building {
     void *user;
 } building;
 
+/* A list that the display of a comprehension has just made, which nobody else has: a tuple of this
+ * text among rows, until an item is taken. */
+static const char list_text[] = "a list of its own";
+
+static jcv_av *row_of(jcv *c, const building *b, jcv_av *a) {
+    jcv_av **items;
+    unsigned n;
+    bool display = b->site && (b->site->kind == JPY_LISTCOMP || b->site->kind == JPY_GENEXP) &&
+                   b->site->a->kind == JPY_LIST;
+    if (!display || a->kind != AV_LIST || !jcv_items(c, a, &items, &n) || !n)
+        return a;
+    jcv_av *t = jcv_tuple(c, items, n);
+    t->text = list_text;
+    return t;
+}
+
+/* What cannot be a row. */
+__attribute__((noreturn)) static void no_row(jcv *c, const building *b, const char *why) {
+    if (b->site && !b->must && !jcv_live_site(c, b->site))
+        jcv_make_live_site(c, b->site, false);
+    jcv_refuse(c, "a list of unknown length of %s", why);
+}
+
 static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
     if (a->kind == AV_MAYBE && a->self && jcv_number_kind(a->self)) {
         jcv_av *parts[3] = {jcv_scalar(c, a->val), a->self, jcv_number_or(a)};
@@ -66,11 +89,8 @@ static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
     if (a->kind == AV_PY && (a->py == Py_None || PyUnicode_CheckExact(a->py)))
         return a;
     if (a->kind == AV_HOST || a->kind == AV_LIST || a->kind == AV_DICT || a->kind == AV_SEQ ||
-        (a->kind == AV_PY && !jcv_number(c, a))) {
-        if (b->site && !b->must)
-            jcv_make_live_site(c, b->site, false);
-        jcv_refuse(c, "a list of unknown length of objects");
-    }
+        (a->kind == AV_PY && !jcv_number(c, a)))
+        no_row(c, b, "objects");
     jcv_av *leaf = jcv_new(c, AV_ITER);
     leaf->text = "leaf";
     if (b->n == MAX_LEAVES)
@@ -82,7 +102,7 @@ static jcv_av *shape_of(jcv *c, building *b, jcv_av *a) {
 
 static void first_item(jcv *c, void *user, jcv_av *item) {
     building *b = user;
-    b->shape = shape_of(c, b, jcv_to_copy(c, item, b->made));
+    b->shape = shape_of(c, b, row_of(c, b, jcv_to_copy(c, item, b->made)));
     jcv_throw_now(c, THROW_PROBE);
 }
 
@@ -240,7 +260,7 @@ static void is_put(jcv *c, building *b, jcv_av *item) {
 static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_MAYBE) {
         if (item->kind != AV_MAYBE || !item->self || !jcv_number_or(item) != (shape->n == 2))
-            jcv_refuse(c, "a list of unknown length of different things");
+            no_row(c, b, "different things");
         jcv_av *parts[3] = {jcv_scalar(c, item->val), item->self, jcv_number_or(item)};
         for (unsigned i = 0; i < shape->n; i++)
             add_rows(c, b, shape->items[i], parts[i]);
@@ -249,20 +269,20 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
     if (shape->kind == AV_TUPLE) {
         if (item->kind != AV_TUPLE || item->n != shape->n || item->named != shape->named ||
             item->text != shape->text)
-            jcv_refuse(c, "a list of unknown length of different things");
+            no_row(c, b, "different things");
         for (unsigned i = 0; i < shape->n; i++)
             add_rows(c, b, shape->items[i], item->items[i]);
         return;
     }
     if (shape->kind == AV_PY) {
         if (!jcv_av_equal(shape, item))
-            jcv_refuse(c, "a list of unknown length of different things");
+            no_row(c, b, "different things");
         return;
     }
     jcv_val *v = jcv_leaf_val(c, item);
     const jn_type *t = b->types[shape->n];
     if (!jcv_same_type(v->type, t))
-        jcv_refuse(c, "a list of unknown length of different types or dims");
+        no_row(c, b, "different types or dims");
     bool tracked = jcv_leaf_tracked(c, item);
     if (t->kind != JANUS_KIND_TENSOR) {
         janus_scalar_tensor_attrs attrs = {sizeof attrs, boxed_dtype(t)};
@@ -288,7 +308,7 @@ static void add_rows(jcv *c, building *b, jcv_av *shape, jcv_av *item) {
 
 static void next_item(jcv *c, void *user, jcv_av *item) {
     building *b = user;
-    add_rows(c, b, b->shape, jcv_to_copy(c, item, b->made));
+    add_rows(c, b, b->shape, row_of(c, b, jcv_to_copy(c, item, b->made)));
     jcv_put(c, b->count, jcv_binary(c, JPY_ADD, c->slots.data[b->count], number(c, 1), false));
 }
 
@@ -340,6 +360,10 @@ jcv_av *jcv_collect(jcv *c, jcv_feed_fn feed, void *user, bool keys) {
 jcv_av *jcv_stacked_item(jcv *c, jcv_av *a, jcv_val *i) {
     if (a->rows && a->rows->stale)
         jcv_refuse(c, "an item of a list of unknown length that was written since");
+    if (a->self->text == list_text) {
+        jcv_leave_to_graph(c, a);
+        jcv_refuse(c, "an item of a list of unknown length of lists");
+    }
     int part = c->in_turn != a ? 0 : c->peeled ? 2 : 1;
     c->in_turn = NULL;
     jcv_av **leaves = jcv_alloc(c, (a->n + 1) * sizeof *leaves);
