@@ -61,7 +61,7 @@ static jcv_av *all_in_turn(jcv *c, jcv_av *a, const char *name) {
 
 typedef enum visits { VISITS_NONE, VISITS_VARIABLES, VISITS_MADE } visits;
 
-/* All items of a generator, or NULL: making them changes variables, as CPython does between what is
+/* All items of a generator, or NULL: making them has effects, as CPython has them between what is
  * done with them. */
 static jcv_av *all_apart(jcv *c, jcv_av *g, const char *name) {
     jcv_done before = jcv_done_outside(c, g);
@@ -71,14 +71,12 @@ static jcv_av *all_apart(jcv *c, jcv_av *g, const char *name) {
     c->ctx = trial;
     jcv_av *t = all_of(c, g, name);
     c->ctx = outside;
-    if (t && c->epoch + c->writes == before.writes && jcv_done_changes(c, &before)) {
+    if (t && (jcv_done_changes(c, &before) || jcv_done_any(c, &before))) {
         jcv_restore(c, state);
         c->epoch = epoch;
         return NULL;
     }
     jcv_splice(c, trial);
-    if (t && jcv_done_any(c, &before))
-        jcv_refuse(c, "%s of items with effects", name);
     return t;
 }
 
