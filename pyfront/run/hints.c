@@ -121,6 +121,32 @@ static void learn_grown(PyObject *hints, const jpy_entry *e, PyObject *lengths, 
     }
 }
 
+static PyObject *written_key(PyObject *path /* new reference */) {
+    PyObject *out = path ? PyUnicode_FromFormat("written: %U", path) : NULL;
+    Py_XDECREF(path);
+    return out;
+}
+
+/* A number that the graph itself writes is another one at every call, wherever it is. */
+static void learn_written(PyObject *hints, const jpy_entry *e, PyObject *numbers) {
+    for (size_t i = 0; i < e->steps.n; i++) {
+        const jpy_commit_step *x = &e->steps.data[i];
+        for (size_t k = 0; k < e->guards.srcs.n && x->kind == JPY_COMMIT_ATTR; k++) {
+            const jpy_src *s = e->guards.srcs.data[k];
+            if (s->kind != JPY_SRC_ATTR || !s->parent || s->parent->slot != x->slot ||
+                PyUnicode_Compare(s->key, x->key) != 0)
+                continue;
+            PyObject *path = jpy_src_path(s, true), *key = NULL;
+            if (path && PySet_Contains(numbers, path) > 0)
+                key = written_key(Py_NewRef(path));
+            if (key && !PyDict_GetItem(hints, key))
+                PyDict_SetItem(hints, key, Py_True);
+            Py_XDECREF(key);
+            Py_XDECREF(path);
+        }
+    }
+}
+
 bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     if (!jpy_guards_called_so(&e->guards, call))
         return false;
@@ -133,6 +159,8 @@ bool jpy_entry_learn(jpy_function *f, jpy_entry *e, const jpy_call *call) {
     while (dims && PyDict_Next(dims, &pos, &path, &pair))
         learn_dims(f->dims, path, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
     Py_XDECREF(dims);
+    if (numbers && PySet_GET_SIZE(numbers))
+        learn_written(f->hints, e, numbers);
     while (numbers && PySet_GET_SIZE(numbers) && (path = PySet_Pop(numbers))) {
         if (!PyDict_GetItem(f->hints, path))
             PyDict_SetItem(f->hints, path, Py_True);
@@ -163,6 +191,10 @@ static bool is_true(const jpy_function *f, PyObject *path /* new reference */, b
 
 bool jpy_hint_number(const jpy_function *f, const jpy_src *s) {
     return is_true(f, jpy_src_path(s, true), is_given(s));
+}
+
+bool jpy_hint_written(const jpy_function *f, const jpy_src *s) {
+    return is_true(f, written_key(jpy_src_path(s, true)), false);
 }
 
 bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list) {

@@ -8,6 +8,8 @@
 /* Whether a number, or the length of a list or tuple, was seen to change.  With JANUS_SPECIALISE=0
  * arguments, their items and first dims count as seen: graphs without specialisation. */
 bool jpy_hint_number(const jpy_function *f, const jpy_src *s);
+/* ... and that it was a graph which wrote it. */
+bool jpy_hint_written(const jpy_function *f, const jpy_src *s);
 bool jpy_hint_length(const jpy_function *f, const jpy_src *s, bool list);
 /* Lengths, or all of it, have to be assumed from now on; false: they were. */
 bool jpy_hints_narrow(jpy_function *f, bool lengths);

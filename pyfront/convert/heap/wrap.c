@@ -263,7 +263,7 @@ jcv_av *jcv_wrap(jcv *c, PyObject *o, jpy_src *src) {
         a->sizes = Py_TYPE(o) == jpy.size_type || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o));
         return a;
     }
-    bool fixed = of_fixed_tree(c, src);
+    bool fixed = of_fixed_tree(c, src) && !jpy_hint_written(c->f, src);
     bool some = PyDict_CheckExact(o)
                     ? PyDict_GET_SIZE(o) > 0
                     : (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && Py_SIZE(o);
