@@ -191,7 +191,7 @@ int jpy_entry_call(jpy_function *f, jpy_entry *e, const jpy_call *call, bool gra
     jn_run_stats_get(r, &stats); /* apply computes, too */
     jpy_entry_count(f, &stats);
     jpy_trial_ran(&e->trial, stats.ops);
-    const char *why = jpy_why_discarded(rc == -2);
+    const char *why = jpy_why_discarded(rc);
     rc = rc < 0 ? -1 : rc ? 3 : 1;
     for (unsigned k = 0; k < e->n_stages; k++)
         jpy_node_release(node[k]);

@@ -372,7 +372,8 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host
     bool collects = PyGC_Disable() != 0; /* it runs code, which may write to the same objects */
     bool quiet =
         !ok || (reads_are_quiet(e, slots, host) && jpy_writes_are_quiet(&w, &m, host, NULL));
-    ok = ok && quiet && jpy_writes_ready(&w) && jpy_writes_grow(&w);
+    bool one_way = !ok || jpy_writes_go_one_way(&w, &m, host);
+    ok = ok && quiet && one_way && jpy_writes_ready(&w) && jpy_writes_grow(&w);
     if (ok && nothing_printed(host->text, &raised)) {
         jpy_writes_undo(&w);
         ok = raised = false;
@@ -391,5 +392,5 @@ int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const jpy_host *host
     jpy_making_free(&m);
     if (raised)
         PyErr_Restore(type, value, tb);
-    return ok ? raised : quiet ? -1 : -2;
+    return ok ? raised : !quiet ? -2 : one_way ? -1 : -3;
 }

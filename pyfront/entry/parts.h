@@ -239,15 +239,17 @@ void jpy_keep_visited(jpy_entry *e, const jn_loc *visited, size_t n, const jpy_l
                       size_t n_out);
 
 /* Why a run is discarded that has come to its commit. */
-static inline const char *jpy_why_discarded(bool loud) {
-    return loud ? "what it lets go of has a finalizer, or a key is compared by code of the program"
-                : "the results cannot be made";
+static inline const char *jpy_why_discarded(int committed) {
+    return committed == -2
+               ? "what it lets go of has a finalizer, or a key is compared by code of the program"
+           : committed == -3 ? "a dict that it writes is the __dict__ of an object, too"
+                             : "the results cannot be made";
 }
 
 /* commit.c: builds every object (prepare), then applies, the log of the run (prepared) last.
  * `host`: of the run, with what is printed first of all.  0; -1: nothing has changed; -2: nor has
- * it, since that would run code of the program (write.h); 1: all is done, but printing has
- * raised when some of it was written. */
+ * it, since that would run code of the program, -3: since a place is met in two ways (write.h); 1:
+ * all is done, but printing has raised when some of it was written. */
 int jpy_commit(jpy_entry *e, PyObject **slots, jn_run *run, const struct jpy_host *host,
                jn_arg *results, struct jpy_node **nodes, PyObject **out_result);
 #endif

@@ -88,6 +88,8 @@ bool jpy_writes_list(jpy_writes *w, const jpy_making *m, const jn_run *run);
  * refers to objects beside the program and the run, or NULL. */
 bool jpy_writes_are_quiet(jpy_writes *w, const jpy_making *m, const struct jpy_host *host,
                           const jpy_copies *copies);
+/* Whether no place is written in one way and met in another. */
+bool jpy_writes_go_one_way(const jpy_writes *w, const jpy_making *m, const struct jpy_host *host);
 bool jpy_writes_ready(jpy_writes *w);
 /* No Python code may run from here to finish, but what printing runs. */
 bool jpy_writes_grow(jpy_writes *w);
@@ -98,6 +100,8 @@ void jpy_writes_free(jpy_writes *w);
 /* The instance dict of an object, or that of a type or module, without running Python code: a new
  * reference; NULL: none. */
 PyObject *jpy_attrs_of(PyObject *o);
+/* The same where it is a dict already: borrowed; of a type: NULL. */
+PyObject *jpy_attrs_there(PyObject *o);
 /* Nobody looks at that of o any more, which was read only: the reference is taken (NULL: none).
  * CPython 3.11 and 3.12 keep attributes without a dict, which they read faster, until one is asked
  * for, and never again: who leaves it makes all that the program does with o slower. */

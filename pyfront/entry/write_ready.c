@@ -134,6 +134,101 @@ void jpy_attrs_done(PyObject *o, PyObject *dict) {
     Py_XDECREF(dict);
 }
 
+PyObject *jpy_attrs_there(PyObject *o) {
+    PyObject **at;
+    if (jpy_tensor_check(o))
+        return ((jpy_tensor *)o)->dict;
+    if (jpy.module_base_type && jpy_module_check(o))
+        return ((jpy_module *)o)->dict;
+    if (PyType_Check(o))
+        return NULL;
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000
+    if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_MANAGED_DICT) { /* which would be made to be given */
+        uintptr_t there;
+        memcpy(&there, (const char *)o - 3 * sizeof(void *), sizeof there);
+        return there & 1 ? NULL : (PyObject *)there; /* NOLINT(performance-no-int-to-ptr) */
+    }
+#endif
+    at = _PyObject_GetDictPtr(o);
+    return at ? *at : NULL;
+}
+
+/* ---- one way ------------------------------------------------------------------------------------
+ * A graph knows an attribute by its object and a pair by its dict.  Both may be one place: the dict
+ * is that of the object (`d = vars(o)`, `self.__dict__ = self`), or two objects have one.  A dict
+ * that nobody but its object has is no such place.
+ */
+
+typedef struct ways { /* of what a run has read or writes */
+    const jpy_writes *w;
+    const jpy_making *m;
+    const jpy_host *host;
+    bool pairs; /* a dict is written as such */
+} ways;
+
+static PyObject *one_of(const ways *x, size_t i) {
+    const jpy_entry *e = x->m->e;
+    if (i < e->guards.srcs.n)
+        return x->m->slots[i];
+    i -= e->guards.srcs.n;
+    return i < x->host->held.n ? x->host->held.data[i] : x->w->all.data[i - x->host->held.n].o;
+}
+
+static bool writes_pairs(const jpy_write *x) {
+    return (x->kind == JPY_WRITE_KEY || x->kind == JPY_WRITE_CLEAR) && PyDict_Check(x->o);
+}
+
+/* Whether the run writes to the dict of the object as such. */
+static bool is_written(const ways *x, const PyObject *dict) {
+    for (size_t i = 0; i < x->w->all.n; i++)
+        if (x->w->all.data[i].o == dict && writes_pairs(&x->w->all.data[i]))
+            return true;
+    return false;
+}
+
+/* Whether the dict of the object is met in another way. */
+static bool is_met(const ways *x, const PyObject *o, const PyObject *dict) {
+    size_t n = x->m->e->guards.srcs.n + x->host->held.n + x->w->all.n;
+    bool met = dict == o;
+    for (size_t i = 0; i < n && !met; i++) {
+        PyObject *other = one_of(x, i);
+        met = other && other != o && (other == dict || jpy_attrs_there(other) == dict);
+    }
+    return met;
+}
+
+/* Whether the dict of which `name` is a global is met as a dict, too, and written. */
+static bool is_global(const ways *x, const jpy_src *name) {
+    bool met = false;
+    for (size_t i = 0; i < x->m->e->guards.srcs.n && !met; i++)
+        met = x->m->slots[i] == name->obj && x->m->e->guards.srcs.data[i]->kind != JPY_SRC_CONST;
+    return met && is_written(x, name->obj);
+}
+
+bool jpy_writes_go_one_way(const jpy_writes *w, const jpy_making *m, const jpy_host *host) {
+    ways x = {w, m, host, false};
+    size_t n_srcs = m->e->guards.srcs.n, n = n_srcs + host->held.n;
+    const PyObject *last = NULL; /* names of a function come together */
+    for (size_t i = 0; i < w->all.n; i++) {
+        const jpy_write *one = &w->all.data[i];
+        PyObject *dict = one->kind == JPY_WRITE_ATTR ? jpy_attrs_there(one->o) : NULL;
+        x.pairs = x.pairs || writes_pairs(one);
+        if (dict && Py_REFCNT(dict) > 1 && !jpy_attr_is_described(one->o, one->key) &&
+            is_met(&x, one->o, dict))
+            return false;
+    }
+    for (size_t i = 0; x.pairs && i < n; i++) {
+        PyObject *o = one_of(&x, i), *dict = o ? jpy_attrs_there(o) : NULL;
+        const jpy_src *s = i < n_srcs ? m->e->guards.srcs.data[i] : NULL;
+        if (dict && Py_REFCNT(dict) > 1 && is_written(&x, dict))
+            return false;
+        if (s && s->kind == JPY_SRC_GLOBAL && s->obj != last && is_global(&x, s))
+            return false;
+        last = s && s->kind == JPY_SRC_GLOBAL ? s->obj : last;
+    }
+    return true;
+}
+
 /* ---- targets ------------------------------------------------------------------------------------
  */
 

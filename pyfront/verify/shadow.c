@@ -250,7 +250,7 @@ static int graph_begins(jpy_function *f, jpy_entry *e, const jpy_call *call, PyO
                     !jpy_shadow_write(&x->s, &x->m, x->run, &x->host))) {
         PyErr_Clear();
         if (!nudged)
-            jpy_note(f, "discarded: %s", jpy_why_discarded(x->s.loud));
+            jpy_note(f, "discarded: %s", jpy_why_discarded(x->s.loud ? -2 : -1));
         rc = -1;
     }
     if (rc < 0) {
