@@ -324,6 +324,10 @@ typedef struct janus_host_ops {
      * one's; JANUS_NOT_FOUND: there are no more. */
     janus_status (*next_pair)(void *ctx, janus_object o, int64_t *io_place, janus_host_value *key,
                               janus_host_value *v);
+    /* For host.text: a text of the items, in the form of that number, which the embedding program
+     * keeps until the run is over. */
+    janus_status (*text)(void *ctx, int64_t key, const janus_host_value *items, unsigned n,
+                         janus_object *out);
 } janus_host_ops;
 
 /* ---- running --------------------------------------------------------------------------------- */

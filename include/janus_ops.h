@@ -529,6 +529,10 @@ typedef struct janus_host_new_attrs {
     int64_t what; /* required */
     int64_t tag; /* default: 0 */
 } janus_host_new_attrs;
+typedef struct janus_host_text_attrs {
+    size_t struct_size;
+    int64_t key; /* required */
+} janus_host_text_attrs;
 typedef struct janus_host_delattr_attrs {
     size_t struct_size;
     int64_t key; /* required */
@@ -4320,6 +4324,24 @@ static inline janus_status janus_build_host_new(janus_subgraph *g, const janus_v
     if (!out_y)
         return JANUS_INVALID_ARGUMENT;
     st = janus_build(g, "host.new", in, 0 + n_items, attrs, out, 1);
+    if (st == JANUS_OK)
+        *out_y = out[0];
+    return st;
+}
+
+/* a text of the items, in a form that the embedding program numbered */
+static inline janus_status janus_build_host_text(janus_subgraph *g, const janus_value *items, unsigned n_items, const janus_host_text_attrs *attrs, janus_value *out_y) {
+    janus_value in[0 + JANUS_OPS_MAX_VARIADIC];
+    unsigned i;
+    janus_value out[1];
+    janus_status st;
+    if (n_items > JANUS_OPS_MAX_VARIADIC || (n_items && !items))
+        return JANUS_INVALID_ARGUMENT;
+    for (i = 0; i < n_items; i++)
+        in[0 + i] = items[i];
+    if (!out_y)
+        return JANUS_INVALID_ARGUMENT;
+    st = janus_build(g, "host.text", in, 0 + n_items, attrs, out, 1);
     if (st == JANUS_OK)
         *out_y = out[0];
     return st;

@@ -33,6 +33,7 @@ typedef enum jn_host_what {
     H_ID,
     H_DRAW,
     H_NEW,
+    H_TEXT,
     H_SETATTR,
     H_SETITEM,
     H_SETKEY,
@@ -57,12 +58,12 @@ typedef enum jn_host_what {
 } jn_host_what;
 
 static const char *const what_names[] = {
-    "host.attr",    "host.item",    "host.key",     "host.len",     "host.type",   "host.is",
-    "host.unbox",   "host.has",     "host.hasattr", "host.id",      "host.draw",   "host.new",
-    "host.setattr", "host.setitem", "host.setkey",  "host.update",  "host.append", "host.insert",
-    "host.pop",     "host.delitem", "host.delkey",  "host.delattr", "host.emit",   "wire.put",
-    "wire.of",      "wire.read",    "wire.has",     "wire.take",    "wire.set",    "wire.mark",
-    "rows.new",     "rows.mark",    "rows.take"};
+    "host.attr",   "host.item",    "host.key",     "host.len",    "host.type",    "host.is",
+    "host.unbox",  "host.has",     "host.hasattr", "host.id",     "host.draw",    "host.new",
+    "host.text",   "host.setattr", "host.setitem", "host.setkey", "host.update",  "host.append",
+    "host.insert", "host.pop",     "host.delitem", "host.delkey", "host.delattr", "host.emit",
+    "wire.put",    "wire.of",      "wire.read",    "wire.has",    "wire.take",    "wire.set",
+    "wire.mark",   "rows.new",     "rows.mark",    "rows.take"};
 
 janus_status jn_host_what_of(const jn_op *op, uint8_t *out) {
     for (size_t i = 0; i < sizeof what_names / sizeof *what_names; i++)
@@ -413,6 +414,28 @@ static janus_status emit(jn_run *r, const jn_host_call *c, const jn_slot *slots)
     return log_effect(r, e);
 }
 
+/* Of what the items are now: a text is no part of the log, and may be asked what it says. */
+static janus_status text(jn_run *r, const jn_host_call *c, const jn_slot *slots, jn_slot *out) {
+    janus_host_value few[16], *v = few;
+    JN_TRY(need((void *)r->host.text, "text"));
+    if (c->n > 16 && !(v = jn_alloc(c->n * sizeof *v)))
+        return JN_NO_MEMORY();
+    janus_status st = JANUS_OK;
+    for (unsigned i = 0; i < c->n && st == JANUS_OK; i++) {
+        jn_box b = operand(r, c, slots, i);
+        bool made = b.kind == JANUS_KIND_OBJECT && jn_is_tagged(b.v.p);
+        if (b.kind == JANUS_KIND_TENSOR || made)
+            st = jn_error(JANUS_ASSUMPTION_FAILED, "a text of something new");
+        else
+            v[i] = jn_box_to_host(&b);
+    }
+    if (st == JANUS_OK)
+        st = r->host.text(r->options.host_ctx, c->key, v, c->n, &out->p);
+    if (v != few)
+        jn_free(v);
+    return st;
+}
+
 janus_status jn_log_store(jn_run *r, jn_tval *target, jn_tval *value) {
     if (!target || !value || !target->tensor)
         return jn_error(JANUS_INVALID_ARGUMENT,
@@ -498,6 +521,8 @@ janus_status jn_host_exec(jn_run *r, const jn_host_call *c, jn_slot *slots, uint
         return update(r, c, slots);
     case H_NEW:
         return make_new(r, c, slots, &slots[dst]);
+    case H_TEXT:
+        return text(r, c, slots, &slots[dst]);
     case H_EMIT:
         return emit(r, c, slots);
     case H_POP:

@@ -168,11 +168,11 @@ const char *jpy_keys_wrong(const jpy_entry *e, const janus_module *m) {
             if (!spec)
                 continue;
             int64_t key = *(const int64_t *)(const void *)((const char *)n->attrs + spec->offset);
-            bool emits = n->op == JN_OP(host_emit);
-            if (key < 0 || key >= (emits ? (int64_t)e->prints.n : PyList_GET_SIZE(e->attr_names)))
-                return emits ? "there is no such print" : "there is no such attribute";
-            if (emits && values_of(e->prints.data[key]) != n->n_in)
-                return "a print of another number of values";
+            bool says = n->op == JN_OP(host_emit) || n->op == JN_OP(host_text);
+            if (key < 0 || key >= (says ? (int64_t)e->prints.n : PyList_GET_SIZE(e->attr_names)))
+                return says ? "there is no such text" : "there is no such attribute";
+            if (says && values_of(e->prints.data[key]) != n->n_in)
+                return "a text of another number of values";
         }
     }
     return NULL;

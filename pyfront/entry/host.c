@@ -309,30 +309,65 @@ static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *
     return hold(ctx, o);
 }
 
+bool jpy_host_says_floats(const janus_host_value *items, unsigned n) {
+    bool exact = true;
+    for (unsigned i = 0; i < n && exact; i++) {
+        PyObject *o = items[i].kind == JANUS_KIND_OBJECT ? items[i].o : NULL;
+        exact = o ? PyLong_CheckExact(o) || PyBool_Check(o) || PyUnicode_CheckExact(o)
+                  : items[i].kind == JANUS_KIND_INT || items[i].kind == JANUS_KIND_BOOL;
+    }
+    return !exact;
+}
+
+enum { FEW = 16 };
+
+static void let_go(PyObject **v, unsigned n, PyObject *const *few) {
+    while (n)
+        Py_DECREF(v[--n]);
+    if (v != few)
+        jn_free(v);
+}
+
+/* The values as objects, in `few` where it has room; NULL: an exception may be set. */
+static PyObject **objects_of(const janus_host_value *items, unsigned n, PyObject **few) {
+    PyObject **v = n <= FEW ? few : jn_alloc(n * sizeof *v);
+    for (unsigned i = 0; v && i < n; i++)
+        if (!(v[i] = jpy_host_object(&items[i]))) {
+            let_go(v, i, few);
+            return NULL;
+        }
+    return v;
+}
+
 static janus_status emit(void *ctx, int64_t key, const janus_host_value *items, unsigned n) {
     jpy_host *h = ctx;
     const jpy_print *p = h->e->prints.data[key];
-    PyObject *few[16], **v = n <= 16 ? few : jn_alloc(n * sizeof *v), *text = NULL;
-    unsigned first = p->to_file ? 1 : 0, made = 0;
+    PyObject *few[FEW], **v = objects_of(items, n, few), *text = NULL;
+    unsigned first = p->to_file ? 1 : 0;
     if (!h->text)
         h->text = PyList_New(0);
-    while (v && made < n && (v[made] = jpy_host_object(&items[made]))) {
-        const PyTypeObject *t = Py_TYPE(v[made++]);
-        h->says_floats |= t != &PyLong_Type && t != &PyBool_Type && t != &PyUnicode_Type;
-    }
-    PyObject *file = made && first ? v[0] : Py_None;
-    bool plain = jpy_print_can(first ? file : NULL);
-    if (h->text && made == n && plain)
+    h->says_floats |= jpy_host_says_floats(items + first, n - first);
+    PyObject *file = v && first ? v[0] : Py_None;
+    if (h->text && v && jpy_print_can(first ? file : NULL))
         text = jpy_print_text(p, v + first, n - first);
     bool ok = text && PyList_Append(h->text, file) == 0 && PyList_Append(h->text, text) == 0 &&
               PyList_Append(h->text, p->flush ? Py_True : Py_False) == 0;
-    while (made--)
-        Py_DECREF(v[made]);
-    if (v != few)
-        jn_free(v);
+    if (v)
+        let_go(v, n, few);
     Py_XDECREF(text);
     PyErr_Clear();
     return ok ? JANUS_OK : jn_error(JANUS_ASSUMPTION_FAILED, "a text that cannot be printed later");
+}
+
+static janus_status text(void *ctx, int64_t key, const janus_host_value *items, unsigned n,
+                         janus_object *out) {
+    jpy_host *h = ctx;
+    PyObject *few[FEW], **v = objects_of(items, n, few);
+    PyObject *o = v ? jpy_print_text(h->e->prints.data[key], v, n) : NULL;
+    if (v)
+        let_go(v, n, few);
+    *out = o;
+    return hold(h, o);
 }
 
 const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
@@ -349,6 +384,7 @@ const janus_host_ops jpy_host_ops = {.struct_size = sizeof(janus_host_ops),
                                      .poll = poll_signals,
                                      .kind_type = kind_type,
                                      .make = make,
+                                     .text = text,
                                      .wrap = wrap,
                                      .emit = emit,
                                      .leave = jpy_leave,

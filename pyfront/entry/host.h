@@ -57,6 +57,8 @@ enum {
 extern const janus_host_ops jpy_host_ops; /* reads and prepare; it writes nothing */
 /* What a value of the log is stored as; new reference, NULL: an exception is set. */
 PyObject *jpy_host_object(const janus_host_value *v);
+/* Whether what is said of the values may have been made of floats. */
+bool jpy_host_says_floats(const janus_host_value *items, unsigned n);
 void jpy_host_free(jpy_host *h);
 /* New tensor whose history backward has used up; takes the reference to `t`. */
 PyObject *jpy_freed_tensor(janus_tensor *t);

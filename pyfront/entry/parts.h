@@ -191,7 +191,7 @@ struct jpy_entry {
     bool remains;       /* ... but may: results of the node, whose gradients wait at numbers */
     uint32_t n_recipes;
     unsigned n_results;
-    JN_VEC(struct jpy_print *) prints; /* by the key of host.emit */
+    JN_VEC(struct jpy_print *) prints; /* by the key of host.emit and host.text */
     PyObject *attr_names;              /* list: host.attr keys */
     PyObject *type_list;               /* list: host.type tokens are addresses of these */
     PyObject

@@ -253,6 +253,11 @@ static bool same_value(jpy_shadow *s, PyObject *p, PyObject *a, const jpy_where 
     if (t == &PyFloat_Type)
         return same_float(s, p, a, w);
     if (by_equality(t)) {
+        if (born && t == &PyUnicode_Type) {
+            jpy_verdict v = jpy_shadow_same_text(s, p, a, true);
+            return v == JPY_AGREED ||
+                   jpy_shadow_differs(s, v, w, "the graph gives %R, CPython %R", p, a);
+        }
         int equal = PyObject_RichCompareBool(p, a, Py_EQ);
         if (equal < 0)
             PyErr_Clear();

@@ -69,6 +69,11 @@ static janus_status make(void *ctx, janus_birth what, const janus_host_value *it
                          janus_object *out) {
     return born(ctx, jpy_host_ops.make(ctx, what, items, n, out), out);
 }
+static janus_status text(void *ctx, int64_t key, const janus_host_value *items, unsigned n,
+                         janus_object *out) {
+    janus_status st = jpy_host_ops.text(ctx, key, items, n, out);
+    return jpy_host_says_floats(items, n) ? born(ctx, st, out) : st; /* it may say rounded ones */
+}
 static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *out) {
     return born(ctx, jpy_host_ops.wrap(ctx, t, tag, out), out);
 }
@@ -84,6 +89,7 @@ static janus_host_ops remembering(void) {
     ops.unbox = unbox;
     ops.leaf = leaf;
     ops.make = make;
+    ops.text = text;
     ops.wrap = wrap;
     return ops;
 }

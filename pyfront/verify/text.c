@@ -208,7 +208,7 @@ static PyObject *gathered(const PyObject *list, Py_ssize_t step, PyObject *out,
     return all;
 }
 
-static jpy_verdict same_text(const jpy_shadow *s, PyObject *p, PyObject *a, bool floats) {
+jpy_verdict jpy_shadow_same_text(const jpy_shadow *s, PyObject *p, PyObject *a, bool floats) {
     if (PyUnicode_Compare(p, a) == 0)
         return JPY_AGREED;
     const char *x = PyUnicode_AsUTF8(p), *y = PyUnicode_AsUTF8(a);
@@ -237,7 +237,7 @@ void jpy_shadow_compare_text(jpy_shadow *s, const PyObject *text, bool floats) {
                                i < n ? "CPython" : "the graph");
         PyObject *x = both ? PyList_GET_ITEM(p, i + 1) : NULL;
         PyObject *y = both ? PyList_GET_ITEM(a, i + 1) : NULL;
-        jpy_verdict v = both ? same_text(s, x, y, floats) : JPY_AGREED;
+        jpy_verdict v = both ? jpy_shadow_same_text(s, x, y, floats) : JPY_AGREED;
         if (v != JPY_AGREED)
             jpy_shadow_differs(s, v, w, "the graph prints %.200R, CPython %.200R", x, y);
     }

@@ -3,7 +3,7 @@
  * What rooms ask of the rooms above them.
  *
  * Evaluating Python is one recursion: an operator may call a method, whose body is statements,
- * which have operators.  So eight functions of the rooms above are reached through a table, which
+ * which have operators.  So nine functions of the rooms above are reached through a table, which
  * the one who starts a conversion fills (finish/convert.c); nothing else points up.
  */
 #ifndef JPY_CONVERT_CORE_ABOVE_H
@@ -30,6 +30,7 @@ typedef struct jcv_above {
     bool (*items)(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n);
     jcv_av *(*to_copy)(jcv *c, jcv_av *a, size_t made);
     jcv_av *(*from_copy)(jcv *c, jcv_av *a);
+    jcv_val *(*text)(jcv *c, jcv_av *a);
 } jcv_above;
 
 /* f(*args). */
@@ -73,5 +74,8 @@ static inline jcv_av *jcv_to_copy(jcv *c, jcv_av *a, size_t made) {
     return c->above->to_copy(c, a, made);
 }
 static inline jcv_av *jcv_from_copy(jcv *c, jcv_av *a) { return c->above->from_copy(c, a); }
+
+/* The object that a text with numbers of the graph is (AV_TEXT), where it is stored or left. */
+static inline jcv_val *jcv_text_object(jcv *c, jcv_av *a) { return c->above->text(c, a); }
 
 #endif

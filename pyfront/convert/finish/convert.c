@@ -169,6 +169,7 @@ static const jcv_above above = {
     .items = jcv_items_of,
     .to_copy = jcv_copies_of,
     .from_copy = jcv_made_of_copies,
+    .text = jcv_object_of_text,
 };
 
 /* *asks: whether sizes that vary could help (core/dims.c). */

@@ -319,6 +319,10 @@ jpy_recipe *jcv_recipe(jcv *c, jcv_finishing *f, jcv_av *a) {
         r->slot = jcv_add_result(c, number_object(c, a->val));
         r->id = id_of(c, f, a->val); /* one object, wherever it goes */
         return r;
+    case AV_TEXT:
+        r->kind = JPY_MAKE_RESULT;
+        r->slot = jcv_add_result(c, jcv_text_object(c, a));
+        return r;
     case AV_TUPLE:
         if (a->py) { /* of the text: that one */
             r->kind = JPY_MAKE_CONST;

@@ -62,6 +62,8 @@ static PyObject *samples_of(jcv *c, jcv_av *v, bool mixed) {
         o = jcv_own(c, kind == JANUS_KIND_INT     ? PyLong_FromLong(0)
                        : kind == JANUS_KIND_FLOAT ? PyFloat_FromDouble(0)
                                                   : PyBool_FromLong(0));
+    } else if (v->kind == AV_TEXT) {
+        o = jcv_own(c, PyUnicode_New(0, 0));
     } else if (v->kind == AV_PY) {
         o = v->py;
     } else if (v->kind == AV_TUPLE) {

@@ -381,6 +381,8 @@ static bool is_key(jcv *c, const jcv_av *a) {
 static jcv_val *live_key(jcv *c, jcv_av *of, jcv_av *key, bool reads) {
     jcv_av *in = reads ? of : NULL;
     key = jcv_there(c, key);
+    if (key->kind == AV_TEXT)
+        return jcv_text_object(c, key);
     if (key->kind == AV_SCALAR && key->val->type->kind == JANUS_KIND_INT)
         return key->val;
     if (key->kind == AV_SCALAR && in &&

@@ -214,6 +214,8 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
         v->val = &jcv_op(c, JN_OP(host_new), items, v->n, &attrs)->out[0];
         return v->val;
     }
+    case AV_TEXT:
+        return jcv_text_object(c, v);
     case AV_LIST:
     case AV_DICT:
         jcv_make_live(c, v);

@@ -239,6 +239,8 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v) {
         jcv_live_setkey(c, d, key, v);
         return;
     }
+    if (key->kind == AV_TEXT) /* the run finds out which it is */
+        jcv_make_live(c, d);
     key = which_name(c, d, key);
     if ((d->kind == AV_DICT && d->slot < c->ctx->fn->first_slot) || key->kind == AV_SCALAR ||
         key->kind == AV_HOST || (c->ctx->fn->kind == JCV_FUNC && (d->kind == AV_PY || d->origin)))

@@ -2,13 +2,16 @@
 /*
  * Text with numbers of the graph in it: pieces, which are put together when the run is prepared.
  *
- * It can be joined to other text and printed (print.c); who asks what it says refuses.
+ * It can be joined to other text and printed (print.c), and is an object of the graph where it is
+ * stored or leaves (host.text); who asks what it says refuses.
  */
 #include "pyfront/convert/values/values.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "ops/attrs.h"
+#include "ops/op_ids.h"
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
@@ -373,6 +376,50 @@ void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user) {
         say.last = i + 1 == a->words->pieces.n;
         fn(c, user, &say, p.args);
     }
+}
+
+/* The values that make a text, and its pieces. */
+typedef struct telling {
+    JCV_LIST(jcv_val *) values;
+    JCV_LIST(jpy_piece) pieces;
+} telling;
+
+static void tell(jcv *c, void *user, const jpy_piece *p, jcv_av *const *args) {
+    telling *t = user;
+    for (unsigned i = 0; i < p->n; i++) {
+        bool known = args[i]->kind == AV_SCALAR || args[i]->kind == AV_HOST;
+        if (!known && !jcv_is_const(args[i]))
+            jcv_refuse(c, "a text of %s", jcv_describe(args[i]));
+        jcv_val *v = known ? args[i]->val : jcv_printed(c, args[i]);
+        jcv_add(c, &t->values, v);
+    }
+    jcv_add(c, &t->pieces, *p);
+}
+
+jcv_val *jcv_object_of_text(jcv *c, jcv_av *a) {
+    if (a->val && jcv_encloses(a->val->ctx, c->ctx))
+        return a->val;
+    telling t = {0};
+    jcv_text_pieces(c, a, tell, &t);
+    jpy_print *p = jn_arena_zalloc(&c->entry->arena, sizeof *p);
+    janus_host_text_attrs attrs = {sizeof attrs, (int64_t)c->entry->prints.n};
+    PyObject *nothing = jpy_guards_own(c->guards, jcv_own(c, PyUnicode_New(0, 0)));
+    if (p)
+        *p = (jpy_print){
+            .sep = nothing,
+            .end = nothing,
+            .pieces = jn_arena_zalloc(&c->entry->arena, (t.pieces.n + 1) * sizeof *p->pieces),
+            .n_pieces = (unsigned)t.pieces.n};
+    if (!p || !p->pieces || !jn_vec_push(&c->entry->prints, p))
+        jcv_refuse(c, "out of memory");
+    memcpy(p->pieces, t.pieces.data, t.pieces.n * sizeof *p->pieces);
+    a->val = &jcv_op(c, JN_OP(host_text), t.values.data, (unsigned)t.values.n, &attrs)->out[0];
+    PyObject *some = jcv_own(c, PyList_New(0));
+    if (PyList_Append(some, nothing) < 0)
+        jcv_refuse_py(c);
+    jcv_known_type(c, a->val, &PyUnicode_Type);
+    jcv_root(c, c->ctx, a->val, some);
+    return a->val;
 }
 
 jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {

@@ -194,6 +194,8 @@ jcv_av *jcv_text_of(jcv *c, jcv_av *a, PyObject *spec);
 /* template.format(...) and template % on. */
 jcv_av *jcv_text_formatted(jcv *c, PyObject *template, const jcv_args *a);
 jcv_av *jcv_text_of_percent(jcv *c, PyObject *template, jcv_av *on);
+/* text.c: the object of the graph that it is from now on. */
+jcv_val *jcv_object_of_text(jcv *c, jcv_av *a);
 struct jpy_piece;
 typedef void (*jcv_each_piece)(jcv *c, void *user, const struct jpy_piece *p, jcv_av *const *args);
 void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
