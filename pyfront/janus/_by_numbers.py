@@ -21,6 +21,7 @@ def arange(*bounds, start=None, end=None, step=None, **options):
     if start is None and not isinstance(end, float):
         return _C._arange(0, 1, end, **options)
     start, step = 0 if start is None else start, 1 if step is None else step
+    assert start <= end if step > 0 else start >= end  # also where less than a step lies between
     if isinstance(start + end + step, float):
         n = math.ceil((end - start) / step)
         start, step = float(start), float(step)  # so is what it gives
