@@ -56,7 +56,7 @@ def test_examples(code, place, text, tmp_path):
 def storm():
     @janus.function
     def f(x, s):
-        return x * len(s)
+        return x * s.count("a")
 
     for i in range(60):
         f(janus.ones(2), "a" * i)
@@ -109,7 +109,7 @@ def test_reasons_name_what_the_user_wrote():
 
     class Net(janus.nn.Module):
         def forward(self, x, *rest):
-            return x * len(rest[0])
+            return x * rest[0].count("a")
 
     net = janus.function(Net())
     with warnings.catch_warnings(record=True) as caught:

@@ -18,13 +18,12 @@
 static void let_go(PyObject *capsule) { jpy_source_release(PyCapsule_GetPointer(capsule, NULL)); }
 
 /* What a function's code was lowered to, once for as long as the code lives, which the conversion
- * sees to: its frames have trees of it. */
-static jpy_source *source_of(jcv *c, PyObject *func) {
+ * sees to: its frames have trees of it.  NULL: there is none, *why, where it is known. */
+static jpy_source *lowered_of(jcv *c, PyObject *func, const char **why) {
     static PyObject *lowered; /* of codes: a capsule */
     PyObject *code = PyFunction_GET_CODE(func), *had = jpy_of_code(lowered, code);
-    const char *why = NULL;
     jpy_source *s = had ? PyCapsule_GetPointer(had, NULL) : NULL;
-    if (!s && (s = jpy_source_of(code, PyFunction_GET_GLOBALS(func), &why))) {
+    if (!s && (s = jpy_source_of(code, PyFunction_GET_GLOBALS(func), why))) {
         PyObject *capsule = PyCapsule_New(s, NULL, let_go);
         if (!capsule)
             jpy_source_release(s);
@@ -32,12 +31,18 @@ static jpy_source *source_of(jcv *c, PyObject *func) {
         s = had ? PyCapsule_GetPointer(had, NULL) : NULL;
         Py_XDECREF(capsule);
     }
-    if (!s) {
-        PyErr_Clear();
+    if (s)
+        jcv_own(c, Py_NewRef(code));
+    PyErr_Clear();
+    return s;
+}
+
+static jpy_source *source_of(jcv *c, PyObject *func) {
+    const char *why = NULL;
+    jpy_source *s = lowered_of(c, func, &why);
+    if (!s)
         jcv_refuse(c, "%s: %s", PyUnicode_AsUTF8(((PyFunctionObject *)func)->func_name),
                    why ? why : "no source");
-    }
-    jcv_own(c, Py_NewRef(code));
     return s;
 }
 
@@ -273,7 +278,11 @@ static bool may_read(const jpy_tree *n, const void *name) {
 }
 
 bool jcv_looks_at(jcv *c, PyObject *func, Py_ssize_t at, const PyObject *name) {
-    const jpy_tree *def = source_of(c, func)->root, *p = def->c, *param = NULL;
+    const char *why;
+    const jpy_source *s = lowered_of(c, func, &why);
+    if (!s)
+        return true;
+    const jpy_tree *def = s->root, *p = def->c, *param = NULL;
     for (unsigned i = 0; i < p->x.n; i++)
         if (at >= 0 ? (Py_ssize_t)i == at && p->x.v[i]->op < 2
                     : p->x.v[i]->obj == name && p->x.v[i]->op > 0)
