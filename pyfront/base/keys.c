@@ -26,10 +26,11 @@ static bool quiet_items(PyObject *set, int depth) {
 
 /* Whether comparing it with another object runs nothing of the program's. */
 static bool quiet(PyObject *o, int depth) {
-    PyTypeObject *const native[] = {&PyUnicode_Type, &PyLong_Type,      &PyBaseObject_Type,
-                                    &PyFloat_Type,   &PyBytes_Type,     &PyComplex_Type,
-                                    &PyType_Type,    &PyCFunction_Type, &PyMethod_Type,
-                                    jpy.tensor_type, jpy.dtype_type,    jpy.device_type};
+    PyTypeObject *const native[] = {&PyUnicode_Type,  &PyLong_Type,      &PyBaseObject_Type,
+                                    Py_TYPE(Py_None), /* its own from CPython 3.13 on */
+                                    &PyFloat_Type,    &PyBytes_Type,     &PyComplex_Type,
+                                    &PyType_Type,     &PyCFunction_Type, &PyMethod_Type,
+                                    jpy.tensor_type,  jpy.dtype_type,    jpy.device_type};
     const PyTypeObject *t = Py_TYPE(o);
     for (size_t i = 0; i < sizeof native / sizeof *native; i++)
         if (t->tp_richcompare == native[i]->tp_richcompare)
