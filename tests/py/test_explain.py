@@ -162,7 +162,7 @@ def test_functions_without_source_and_of_many_graphs():
     for _ in range(5):
         f(janus.ones(2), 2)
     assert "its source text is not available" in explained(f)
-    g = janus.function(lambda x, name: x * len(name), verify="never")
+    g = janus.function(lambda x, name: x * name.count("a"), verify="never")
     for i in range(8):
         g(janus.ones(2), "a" * i)
     e = explained(g)
