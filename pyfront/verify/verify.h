@@ -216,11 +216,11 @@ void jpy_shadow_gradients(jpy_shadow *s);
 /* CPython begins, and ends: what this thread prints to files that graphs may print to is kept. */
 void jpy_shadow_listen(jpy_shadow *s);
 void jpy_shadow_listened(jpy_shadow *s);
-/* Compares it with what the graph prints, as jpy_print_write takes it, NULL: nothing.  floats: some
- * of that may have been made of floats. */
 /* What tells two texts apart, of which floats may be rounded otherwise; `floats`: ints, too, which
  * may be floats that were printed so. */
 jpy_verdict jpy_shadow_same_text(const jpy_shadow *s, PyObject *p, PyObject *a, bool floats);
+/* Compares it with what the graph prints, as jpy_print_write takes it, NULL: nothing.  floats: some
+ * of that may have been made of floats. */
 void jpy_shadow_compare_text(jpy_shadow *s, const PyObject *text, bool floats);
 
 /* ---- shadow.c ----------------------------------------------------------------------------------

@@ -35,14 +35,13 @@ static bool is_instance(jcv *c, jcv_av *x, jcv_av *one, jcv_val **graph) {
     if (one->kind != AV_PY || !PyType_Check(one->py))
         jcv_refuse(c, "isinstance() of a computed type");
     PyTypeObject *t = jcv_stands_for((PyTypeObject *)one->py), *of;
-    bool known = x->kind == AV_HOST && jcv_type_known(c, x);
-    if (x->kind == AV_HOST && !known) {
+    if (x->kind == AV_HOST && !jcv_type_known(c, x)) {
         if (!plain_instancecheck(c, Py_TYPE(t)))
             jcv_refuse(c, "isinstance() with a metaclass");
         *graph = jcv_host_is_one(c, x, is_of, t);
         return false;
     }
-    of = known ? jcv_host_type(c, x) : jcv_type_of(c, x);
+    of = jcv_type_of(c, x);
     if (!of)
         jcv_refuse(c, "isinstance() of %s", jcv_describe(x));
     of = jcv_stands_for(of);

@@ -454,6 +454,10 @@ bool jcv_has_flag(jcv *c, PyTypeObject *t, const void *flag);
 
 /* variables.c: variables of a function */
 
+/* The variable of an enclosing function that a function of this source (NULL: always this one) has
+ * in a cell of its own; false: it has none of the name. */
+bool jcv_free_var(jcv *c, PyObject *fn, jpy_src *fs, PyObject *name, jcv_outer *out);
+
 jcv_av *jcv_load(jcv *c, PyObject *name);
 /* The local variable, NULL: none, or not bound. */
 jcv_av *jcv_local(jcv *c, PyObject *name);

@@ -74,24 +74,21 @@ void jcv_make_live_local(jcv *c, const jcv_frame *fr, uint32_t slot) {
                     jcv_make_live_site(c, local_of(o, o->names[i]), false);
 }
 
-/* The cell of a function's free variable; false: it has none of this name. */
-static bool cell_of(jcv *c, jcv_frame *f, PyObject *name, jcv_outer *out) {
-    PyObject *frees = PyObject_GetAttrString(f->code, "co_freevars");
-    Py_ssize_t at = -1;
-    for (Py_ssize_t i = 0; frees && i < PyTuple_GET_SIZE(frees); i++)
-        if (PyUnicode_Compare(PyTuple_GET_ITEM(frees, i), name) == 0)
-            at = i;
-    Py_XDECREF(frees);
-    PyObject *cells = PyFunction_GET_CLOSURE(f->func);
-    if (at < 0 || !cells || at >= PyTuple_GET_SIZE(cells))
+bool jcv_free_var(jcv *c, PyObject *fn, jpy_src *fs, PyObject *name, jcv_outer *out) {
+    PyObject *names = PyObject_GetAttrString(PyFunction_GET_CODE(fn), "co_freevars");
+    PyObject *cells = PyFunction_GET_CLOSURE(fn);
+    Py_ssize_t at = names && cells ? PyTuple_GET_SIZE(cells) : 0;
+    while (at > 0 && PyUnicode_Compare(PyTuple_GET_ITEM(names, at - 1), name))
+        at--;
+    Py_XDECREF(names);
+    if (!at)
         return false;
-    jpy_src *fs = f->func_src;
     if (!fs)
-        fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, f->func, 0);
-    jpy_src *s = jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, JPY_FUNC_CLOSURE);
+        fs = jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
+    jpy_src *s = fs ? jpy_src_get(c->guards, JPY_SRC_FUNC, fs, NULL, NULL, JPY_FUNC_CLOSURE) : NULL;
     if (!s)
         jcv_refuse(c, "out of memory");
-    *out = jcv_cell_var(c, cells, s, at);
+    *out = jcv_cell_var(c, cells, s, at - 1);
     return true;
 }
 
@@ -101,7 +98,7 @@ static void write_outer(jcv *c, jcv_frame *f, PyObject *name, jcv_av *v) {
     if (!f)
         jcv_refuse(c, "a variable of an enclosing call is assigned");
     jcv_outer x;
-    if (!cell_of(c, f, name, &x))
+    if (!jcv_free_var(c, f->func, f->func_src, name, &x))
         x = jcv_global_var(c, f->globals, name);
     jcv_outer_write(c, &x, v);
 }
@@ -157,7 +154,7 @@ static jcv_av *global(jcv *c, jcv_frame *f, PyObject *name) {
 
 static jcv_av *free_variable(jcv *c, jcv_frame *f, PyObject *name) {
     jcv_outer x;
-    if (!cell_of(c, f, name, &x))
+    if (!jcv_free_var(c, f->func, f->func_src, name, &x))
         return NULL;
     jcv_av *written = jcv_outer_read(c, &x);
     if (written)

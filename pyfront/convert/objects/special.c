@@ -135,20 +135,11 @@ jcv_av *jcv_call_get(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *d, jcv_av *de
  * with the same code are one to the guards, each with what its cells hold.  NULL: there is none of
  * the name. */
 jcv_av *jcv_enclosed(jcv *c, jcv_av *f, const char *name) {
-    PyObject *fn = f->py, *cells = PyFunction_GET_CLOSURE(fn);
-    PyObject *names = jcv_own(c, jcv_attr_or_null(PyFunction_GET_CODE(fn), "co_freevars"));
-    for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *held = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-        if (!held || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), name) != 0)
-            continue;
-        jpy_src *s = f->src ? f->src : jpy_src_get(c->guards, JPY_SRC_CONST, NULL, NULL, fn, 0);
-        s = s ? jpy_src_get(c->guards, JPY_SRC_FUNC, s, NULL, NULL, JPY_FUNC_CLOSURE) : NULL;
-        if (!s)
-            jcv_refuse(c, "out of memory");
-        jcv_outer x = jcv_cell_var(c, cells, s, i);
-        return jcv_wrap(c, held, x.value_src);
-    }
-    return NULL;
+    jcv_outer x;
+    if (!jcv_free_var(c, f->py, f->src, jcv_own(c, PyUnicode_FromString(name)), &x))
+        return NULL;
+    PyObject *held = PyCell_GET(x.holder);
+    return held ? jcv_wrap(c, held, x.value_src) : NULL;
 }
 
 jcv_av *jcv_function_part(jcv *c, jcv_av *f, PyObject *name, jpy_src *s) {
