@@ -14,6 +14,15 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph);
 /*
+ * The same up to the inputs: what is behind one of them is not visited, even if it leads to
+ * another, and nobody who looks at the inputs' gradients is called.
+ */
+int jpy_backward_until(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                       const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
+                       bool create_graph);
+/* In the backward of a node: whether the one that runs it leaves what it comes past to another. */
+extern _Thread_local bool jpy_backward_retains;
+/*
  * The same for what lies between roots and inputs alone, of which every root has its cotangent: no
  * node is used up, no hook, signal handler or other code of the program runs, nothing is counted.
  * false (no exception): it is not to be had so, or an error came.

@@ -473,6 +473,28 @@ static int collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
 
 _Thread_local uint64_t jpy_backward_ops;
 
+_Thread_local bool jpy_backward_retains;
+
+/* Runs it; `followed`: it has been. */
+static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                   bool followed) {
+    bool retains = jpy_backward_retains;
+    int rc = followed ? 0 : collect(e, roots, n_roots);
+    jpy_backward_retains = e->retain_graph;
+    if (rc == 0 && !followed) {
+        rc = begin_sums(e);
+        for (unsigned i = 0; rc == 0 && i < n_roots; i++)
+            rc = seed(e, e->root_links.data[i], &roots[i], &seeds[i]);
+        int grouped = rc == 0 && e->noting ? jpy_groups_run(e) : 0;
+        rc = rc < 0 || grouped < 0 ? -1 : run(e, grouped > 0);
+    }
+    jpy_backward_retains = retains;
+    jpy_engine_free(e);
+    for (unsigned i = 0; rc < 0 && i < e->n_inputs; i++)
+        jpy_val_release(&e->captured[i]);
+    return rc;
+}
+
 int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                  const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
                  bool create_graph) {
@@ -488,20 +510,25 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
     jpy_no_grad_mode = !create_graph;
     int followed =
         e.traces && n_roots == 1 && !n_inputs ? jpy_history_follow(roots, seeds, retain_graph) : 0;
-    int rc = followed < 0 ? -1 : followed ? 0 : collect(&e, roots, n_roots);
-    if (rc == 0 && !followed) {
-        rc = begin_sums(&e);
-        for (unsigned i = 0; rc == 0 && i < n_roots; i++)
-            rc = seed(&e, e.root_links.data[i], &roots[i], &seeds[i]);
-        int grouped = rc == 0 && e.noting ? jpy_groups_run(&e) : 0;
-        rc = rc < 0 || grouped < 0 ? -1 : run(&e, grouped > 0);
-    }
-    jpy_engine_free(&e);
+    int rc = followed < 0 ? -1 : run_all(&e, roots, seeds, n_roots, followed > 0);
     jpy_backward_ops += jn_ops_run.eager - ops;
     jpy_no_grad_mode = was;
-    if (rc < 0)
-        for (unsigned i = 0; i < n_inputs; i++)
-            jpy_val_release(&out[i]);
+    return rc;
+}
+
+int jpy_backward_until(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
+                       const jpy_edge *inputs, unsigned n_inputs, jpy_val *out, bool retain_graph,
+                       bool create_graph) {
+    jpy_engine e = {.inputs = inputs,
+                    .n_inputs = n_inputs,
+                    .captured = out,
+                    .retain_graph = retain_graph,
+                    .create_graph = create_graph,
+                    .between = true};
+    bool was = jpy_no_grad_mode;
+    jpy_no_grad_mode = !create_graph;
+    int rc = run_all(&e, roots, seeds, n_roots, false);
+    jpy_no_grad_mode = was;
     return rc;
 }
 

@@ -59,7 +59,7 @@ typedef struct jpy_engine {
     jpy_val *captured;
     bool retain_graph, create_graph;
     bool traces;     /* stretches that come again are graphs (pyfront/backward/stretch.h) */
-    bool between;    /* nothing behind the inputs is visited: jpy_backward_between() */
+    bool between;    /* nothing behind the inputs is visited: jpy_backward_until() */
     bool noting;     /* what a run by groups has to know of nodes is written down; */
     bool unlike;     /* there is one that has to run with the others one by one */
     uint32_t n_held; /* visits whose node's `running` counts this run: the first in `order` */

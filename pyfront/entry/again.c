@@ -521,7 +521,8 @@ int jpy_again_gradient(region *r, const jpy_val *dout, const bool *want, jpy_val
             din[i] = JPY_VAL_NONE;
         }
     if (rc == 0)
-        rc = jpy_backward(roots, seeds, n_roots, edges, n_x, dx, true, create_graph);
+        rc = jpy_backward_until(roots, seeds, n_roots, edges, n_x, dx, jpy_backward_retains,
+                                create_graph);
     n_x = 0;
     for (unsigned i = 0; i < r->n_in && rc == 0; i++)
         if (want[i])
