@@ -386,6 +386,8 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
             *out = &jcv_op(c, JN_OP(s_bool), &n, 1, NULL)->out[0];
         }
         return -1;
+    case AV_RANGE:
+        return jcv_truth(c, jcv_native_length(c, a), out);
     case AV_ITER:
         jcv_unchanged(c, a->watch, -1);
         return a->slot || a->n > 0;
@@ -410,7 +412,10 @@ int jcv_native_truth(jcv *c, jcv_av *a, jcv_val **out) {
 }
 
 jcv_av *jcv_native_length(jcv *c, jcv_av *x) {
-    if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot))
+    jcv_av **items;
+    unsigned n;
+    bool counted = x->kind == AV_RANGE && !jcv_items(c, x, &items, &n);
+    if (x->kind == AV_HOST || (x->kind == AV_SEQ && !x->slot) || counted)
         return jcv_scalar(c, jcv_seq_count(c, x));
     if (x->kind == AV_SEQ || (x->kind == AV_ITER && x->slot))
         jcv_refuse(c, "len() of an iterator");
