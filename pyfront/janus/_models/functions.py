@@ -2,6 +2,7 @@
 """What makes functions, or calls them: `functools`, getters of `operator`."""
 import math
 
+from .. import float64, tensor
 from .unknown import _none, _unknown
 
 
@@ -96,3 +97,35 @@ def _degrees(x, /):
 
 def _radians(x, /):
     return _real(x) * (math.pi / 180.0)
+
+
+def _negative(y):
+    """Whether a number has a sign, -0.0 too: of a zero its reciprocal tells, and of a NaN nothing does that a graph has."""
+    if y != y:
+        _unknown("the sign of a NaN")
+    return (tensor(y, dtype=float64, device="cpu").reciprocal().item() if y == 0.0 else y) < 0.0
+
+
+def _copysign(x, y, /):
+    x, y = abs(_real(x)), _real(y)
+    return -x if _negative(y) else x
+
+
+def _fmod(x, y, /):
+    x, y = _real(x), _real(y)
+    if math.isinf(x):
+        _unknown("fmod() of an infinity")
+    return x if x != x else _copysign(abs(x) % abs(y), x)  # of two that have no sign % is that of C
+
+
+def _modf(x, /):
+    x = _real(x)
+    whole = _copysign(float(math.floor(abs(x))), x)
+    return _copysign(abs(x) - abs(whole), x), whole
+
+
+def _pow(x, y, /):
+    x, y = _real(x), _real(y)
+    if x == 0.0 and y == -math.inf:
+        _unknown("pow() of 0 and an infinity, which raises in CPython 3.10")
+    return x ** y
