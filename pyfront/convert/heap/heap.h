@@ -25,6 +25,8 @@ bool jcv_like_tuple(jcv *c, PyTypeObject *t);
 jcv_av *jcv_host_read(jcv *c, jcv_val *v, PyObject *samples);
 /* What a read where the graph writes gave, which has these samples. */
 jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples);
+/* What a constant dict with these values has for a key, read once. */
+jcv_av *jcv_looked_up(jcv *c, jcv_val *table, jcv_av *key, PyObject *values);
 /* Samples of the items (of one at a known place: index) of a list, tuple or dict. */
 PyObject *jcv_item_samples(jcv *c, jcv_av *o, const jcv_val *index);
 static inline bool jcv_is_box(const jcv_av *a) { return a->kind == AV_HOST && a->val->box; }

@@ -385,6 +385,17 @@ jcv_av *jcv_host_got(jcv *c, jcv_val *v, PyObject *samples) {
     return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, samples) : a;
 }
 
+jcv_av *jcv_looked_up(jcv *c, jcv_val *table, jcv_av *key, PyObject *values) {
+    PyObject *of = jcv_own(c, PyUnicode_FromFormat("%p", (void *)table));
+    jcv_read *r = find_read(c, key->val, of, -8);
+    if (r)
+        return r->av;
+    jcv_val *in[2] = {table, key->val};
+    jcv_av *a = jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0], values);
+    keep_read(c, key->val, of, -8, a);
+    return a;
+}
+
 /* Samples of the heap and of what the graph stores; of tensors only the latter, where there are
  * any: those of the heap are of earlier calls. */
 PyObject *jcv_with_stored(jcv *c, PyObject *heap, jcv_live *l) {

@@ -61,6 +61,9 @@ static jcv_av *before_it(jcv *c, jcv_val *v) {
                            : jcv_host_item(c, of, jcv_scalar_const(c, JANUS_KIND_INT, at));
     } else if (jcv_constant_key(c, n)) {
         got = jcv_live_getkey(c, of, jcv_py(c, jcv_constant_key(c, n), NULL));
+    } else if (n->op == JN_OP(host_key)) {
+        jcv_av *key = before_it(c, n->in[1]);
+        got = key ? jcv_from_table(c, n->in[0], key) : NULL;
     }
     return got && got->kind == AV_HOST ? got : NULL;
 }

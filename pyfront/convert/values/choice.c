@@ -20,6 +20,26 @@ static bool callable(PyObject *v) {
     return !jpy_tensor_check(v) && !PyList_Check(v) && !PyDict_Check(v) && PyCallable_Check(v);
 }
 
+static bool holds_callable(PyObject *v) {
+    bool any = false;
+    for (Py_ssize_t i = 0; PyTuple_CheckExact(v) && i < PyTuple_GET_SIZE(v); i++)
+        any = any || callable(PyTuple_GET_ITEM(v, i)) || holds_callable(PyTuple_GET_ITEM(v, i));
+    return any;
+}
+
+/* Of records of functions, `{"add": (add, 2), ...}`, one is what each arm of the graph knows: with
+ * the function go its numbers. */
+static jcv_av *record(jcv *c, jcv_av *d, jcv_av *key) {
+    bool any = false;
+    PyObject *k, *v, *types = jcv_types_of(c, key);
+    Py_ssize_t pos = 0;
+    while (PyDict_Next(d->py, &pos, &k, &v))
+        any = any || holds_callable(v);
+    bool text =
+        PyList_GET_SIZE(types) == 1 && PyList_GET_ITEM(types, 0) == (PyObject *)&PyUnicode_Type;
+    return any && text ? jcv_getitem(c, d, jcv_which_key(c, d->py, key)) : NULL;
+}
+
 static void option(jcv *c, jcv_av *x, jcv_av *key, jcv_av *v) {
     if (x->n == 2 * MAX_OPTIONS)
         jcv_refuse(c, "a choice of too many functions");
@@ -34,8 +54,10 @@ jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key) {
     if (d->kind == AV_PY && PyDict_CheckExact(d->py))
         while (PyDict_Next(d->py, &pos, &k, &v))
             any = any || callable(v);
-    if (!any || key->kind != AV_HOST || !jcv_host_plain(c, key))
+    if (key->kind != AV_HOST || !jcv_host_plain(c, key))
         return NULL;
+    if (!any)
+        return d->kind == AV_PY && PyDict_CheckExact(d->py) ? record(c, d, key) : NULL;
     jcv_av *x = jcv_new(c, AV_CHOICE);
     x->items = jcv_alloc(c, (2 * MAX_OPTIONS + 1) * sizeof *x->items);
     x->self = key;

@@ -17,16 +17,26 @@
 
 enum { MAX_PARTED = 64, ASCII = 128 };
 
-/* The table that a string was looked up in; NULL: it comes from elsewhere. */
-static PyObject *table_behind(jcv *c, const jcv_val *text) {
-    const jcv_node *n = text->node;
-    const jcv_val *table = n && n->kind == JCV_OP && n->op == JN_OP(host_key) ? n->in[0] : NULL;
-    for (size_t i = 0; table && i < c->inputs.n && table->ctx == c->main && !table->node; i++) {
+/* The dict that a constant of the graph is; NULL: it is something else. */
+static PyObject *table_of(const jcv *c, const jcv_val *table) {
+    for (size_t i = 0; i < c->inputs.n && table->ctx == c->main && !table->node; i++) {
         const jpy_src *s = c->inputs.data[i];
         if (c->main->params.data[i] == table)
             return s && s->kind == JPY_SRC_CONST && PyDict_CheckExact(s->key) ? s->key : NULL;
     }
     return NULL;
+}
+
+/* The table that a string was looked up in; NULL: it comes from elsewhere. */
+static PyObject *table_behind(const jcv *c, const jcv_val *text) {
+    const jcv_node *n = text->node;
+    bool looked_up = n && n->kind == JCV_OP && n->op == JN_OP(host_key);
+    return looked_up ? table_of(c, n->in[0]) : NULL;
+}
+
+jcv_av *jcv_from_table(jcv *c, jcv_val *table, jcv_av *key) {
+    PyObject *of = table_of(c, table);
+    return of ? jcv_looked_up(c, table, key, jcv_own(c, PyDict_Values(of))) : NULL;
 }
 
 /* The strings among some objects, once each, in the same order whatever they hash to. */
@@ -133,10 +143,23 @@ jcv_av *jcv_by_table(jcv *c, PyObject *f, const jcv_args *a) {
     PyObject *table = made(c, f, v, a->n_pos, at, keys, &type);
     if (!table)
         return NULL;
-    table = shared(c, table, type);
-    jcv_val *in[2] = {jcv_object_const(c, table), text->val};
-    return jcv_host_got(c, &jcv_op(c, JN_OP(host_key), in, 2, NULL)->out[0],
-                        jcv_own(c, PyDict_Values(table)));
+    return jcv_from_table(c, jcv_object_const(c, shared(c, table, type)), text);
+}
+
+/* The table gives each its own: what comes of it is one of them, whatever was seen. */
+jcv_av *jcv_which_key(jcv *c, PyObject *d, jcv_av *text) {
+    PyObject *table = jcv_own(c, PyDict_New()), *k, *v;
+    Py_ssize_t pos = 0;
+    bool texts = PyDict_GET_SIZE(d) > 0 && PyDict_GET_SIZE(d) <= JCV_MAX_TEXTS;
+    while (texts && PyDict_Next(d, &pos, &k, &v)) {
+        texts = PyUnicode_CheckExact(k);
+        if (texts && PyDict_SetItem(table, k, k) < 0)
+            jcv_refuse_py(c);
+    }
+    if (!texts)
+        return jcv_which_text(c, text);
+    table = shared(c, table, &PyUnicode_Type);
+    return jcv_which_text(c, jcv_from_table(c, jcv_object_const(c, table), text));
 }
 
 jcv_av *jcv_part_of_text(jcv *c, jcv_av *in, jcv_av *item) {

@@ -203,6 +203,11 @@ void jcv_text_pieces(jcv *c, jcv_av *a, jcv_each_piece fn, void *user);
 /* table.c: a call of a function without effects, all of whose arguments are constants but one, a
  * string that only the graph knows; NULL: it is another one, or what it gives is no number. */
 jcv_av *jcv_by_table(jcv *c, PyObject *f, const jcv_args *a);
+/* What a constant dict of the graph has for a key, the same one where it was looked up before;
+ * NULL: it is no such dict. */
+jcv_av *jcv_from_table(jcv *c, jcv_val *table, jcv_av *key);
+/* Which key of a dict a string of the graph is: CPython has a call with one that is none. */
+jcv_av *jcv_which_key(jcv *c, PyObject *d, jcv_av *text);
 /* `item in in` of such a string and a constant one. */
 jcv_av *jcv_part_of_text(jcv *c, jcv_av *in, jcv_av *item);
 
