@@ -123,12 +123,19 @@ typedef struct jpy_type_look {
     PyObject *name, *found; /* NULL: nothing */
     bool plain;             /* found is any value without `__get__` and `__set__` */
 } jpy_type_look;
+/* What a descriptor that was found holds in its memory: a property's functions, a static method's.
+ */
+typedef struct jpy_type_part {
+    PyObject *const *at;
+    PyObject *is;
+} jpy_type_part;
 typedef struct jpy_type_want {
     PyTypeObject *type;
     unsigned version; /* JPY_NO_VERSION: the tag says nothing */
     PyObject *mro, *name;
     PyObject **special; /* by number of the special method, see type.c */
     JN_VEC(jpy_type_look) looks;
+    JN_VEC(jpy_type_part) parts;
     bool guarded; /* some source's check asks for it */
 } jpy_type_want;
 /* No type has that tag; one that has no tag (0) is not known by it. */
@@ -300,7 +307,12 @@ PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool
 /* Whether all that was looked up is there again; learns the new version tag. */
 bool jpy_type_again(jpy_type_want *w);
 static inline bool jpy_type_holds(jpy_type_want *w) {
-    return w->type->tp_version_tag == w->version || jpy_type_again(w);
+    if (w->type->tp_version_tag != w->version && !jpy_type_again(w))
+        return false;
+    for (size_t i = 0; i < w->parts.n; i++) /* no version tells of them */
+        if (*w->parts.data[i].at != w->parts.data[i].is)
+            return false;
+    return true;
 }
 void jpy_type_wants_free(jpy_guards *g);
 /* Whether nothing of it can be assigned. */

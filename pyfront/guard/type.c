@@ -71,7 +71,29 @@ static PyObject *name_of(PyTypeObject *t) {
 
 static void learn_version(jpy_type_want *w) {
     unsigned v = w->type->tp_version_tag; /* 0: it has none, and may never get one */
-    w->version = v ? v : JPY_NO_VERSION;
+    w->version = v && (w->special || jpy_type_fixed(w->type)) ? v : JPY_NO_VERSION;
+}
+
+static bool plain_value(PyObject *d) {
+    return d && !Py_TYPE(d)->tp_descr_get && !Py_TYPE(d)->tp_descr_set;
+}
+
+/* A descriptor made in C keeps what it calls in its memory, and its __init__, called once more,
+ * puts others there: the type has the same object under the name then, and the same version. */
+static bool add_parts(jpy_guards *g, jpy_type_want *w, PyObject *d) {
+    if (!d || plain_value(d) || Py_TYPE(d)->tp_init == PyBaseObject_Type.tp_init)
+        return true;
+    for (PyTypeObject *t = Py_TYPE(d); t; t = t->tp_base)
+        for (const PyMemberDef *m = t->tp_members; m && m->name; m++) {
+            if (t->tp_flags & Py_TPFLAGS_HEAPTYPE) /* slots: read like other attributes */
+                break;
+            PyObject *const *at = (PyObject *const *)(const void *)((const char *)d + m->offset);
+            if (m->type != T_OBJECT && m->type != T_OBJECT_EX)
+                continue;
+            if (!jn_vec_push(&w->parts, ((jpy_type_part){at, jpy_guards_own(g, *at)})))
+                return false;
+        }
+    return true;
 }
 
 jpy_type_want *jpy_guards_type(jpy_guards *g, PyTypeObject *t) {
@@ -91,12 +113,11 @@ jpy_type_want *jpy_guards_type(jpy_guards *g, PyTypeObject *t) {
                      : NULL;
     for (int i = 0; i < N_SPECIAL && w->special; i++)
         w->special[i] = jpy_guards_own(g, _PyType_Lookup(t, names[i]));
+    for (int i = 0; i < N_SPECIAL && w->special; i++)
+        if (!add_parts(g, w, w->special[i]))
+            w->special = NULL; /* never the same again */
     learn_version(w);
     return w;
-}
-
-static bool plain_value(PyObject *d) {
-    return d && !Py_TYPE(d)->tp_descr_get && !Py_TYPE(d)->tp_descr_set;
 }
 
 PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool any_value) {
@@ -109,7 +130,7 @@ PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool
     if (w) {
         jpy_type_look look = {jpy_guards_own(g, name), jpy_guards_own(g, plain ? NULL : found),
                               plain};
-        if (!jn_vec_push(&w->looks, look))
+        if (!jn_vec_push(&w->looks, look) || !add_parts(g, w, found))
             w->special = NULL; /* never the same again */
         learn_version(w);
     }
@@ -138,8 +159,10 @@ bool jpy_type_again(jpy_type_want *w) {
 }
 
 void jpy_type_wants_free(jpy_guards *g) {
-    for (size_t i = 0; i < g->types.n; i++)
+    for (size_t i = 0; i < g->types.n; i++) {
         jn_vec_free(&g->types.data[i]->looks);
+        jn_vec_free(&g->types.data[i]->parts);
+    }
     jn_vec_free(&g->types);
 }
 
