@@ -58,13 +58,18 @@ PyObject *jpy_piece_text(const jpy_piece *p, PyObject *const *v) {
 }
 
 PyObject *jpy_print_text(const jpy_print *p, PyObject *const *values, unsigned n) {
-    PyObject *items = PyList_New(0), *item = NULL, *text = NULL;
+    PyObject *items = PyList_New(0), *item = NULL, *text = NULL, *none = PyUnicode_New(0, 0);
     unsigned at = 0;
+    if (!none)
+        Py_CLEAR(items);
     for (unsigned i = 0; items && i < p->n_pieces && at + p->pieces[i].n <= n; i++) {
         PyObject *s = jpy_piece_text(&p->pieces[i], values + at);
         at += p->pieces[i].n;
-        if (s && item)
-            Py_SETREF(s, PyUnicode_Concat(item, s));
+        if (s && item) { /* several make a new one, even where all but one are empty */
+            PyObject *both = PyTuple_Pack(2, item, s);
+            Py_SETREF(s, both ? PyUnicode_Join(none, both) : NULL);
+            Py_XDECREF(both);
+        }
         Py_XSETREF(item, s);
         if (!item || (p->pieces[i].last && PyList_Append(items, item) < 0))
             Py_CLEAR(items);
@@ -72,6 +77,7 @@ PyObject *jpy_print_text(const jpy_print *p, PyObject *const *values, unsigned n
             Py_CLEAR(item);
     }
     Py_XDECREF(item);
+    Py_XDECREF(none);
     PyObject *line = items ? PyUnicode_Join(p->sep, items) : NULL;
     if (line)
         text = PyUnicode_Concat(line, p->end);

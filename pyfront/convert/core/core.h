@@ -62,6 +62,8 @@ bool jcv_same_type(const jn_type *a, const jn_type *b);
 jcv_av *jcv_new(jcv *c, jcv_kind kind);
 jcv_av *jcv_py(jcv *c, PyObject *o /* kept */, jpy_src *src);
 jcv_av *jcv_take(jcv *c, PyObject *o /* new reference, constant */);
+/* The same of what CPython made of constants: a text that is one of them is that object. */
+jcv_av *jcv_take_of(jcv *c, PyObject *o, jcv_av *const *of, unsigned n);
 jcv_av *jcv_none(jcv *c);
 /* An AV_UNDEF; why: static text. */
 jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why);

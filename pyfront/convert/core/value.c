@@ -32,6 +32,21 @@ jcv_av *jcv_take(jcv *c, PyObject *o) {
     return a;
 }
 
+static jcv_av *among(PyObject *o, jcv_av *const *of, unsigned n) {
+    jcv_av *found = NULL;
+    for (unsigned i = 0; i < n && !found; i++) {
+        bool it = of[i]->kind == AV_PY && of[i]->py == o;
+        found = it ? of[i] : of[i]->kind == AV_TUPLE ? among(o, of[i]->items, of[i]->n) : NULL;
+    }
+    return found;
+}
+
+jcv_av *jcv_take_of(jcv *c, PyObject *o, jcv_av *const *of, unsigned n) {
+    jcv_av *a = jcv_take(c, o);
+    jcv_av *one = PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) ? among(o, of, n) : NULL;
+    return one ? one : a;
+}
+
 jcv_av *jcv_lacking(jcv *c, jcv_lack lack, const char *why) {
     jcv_av *a = jcv_new(c, AV_UNDEF);
     a->lack = lack;

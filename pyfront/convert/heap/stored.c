@@ -190,7 +190,7 @@ static jcv_val *stored(jcv *c, jcv_av *v, int how) {
             PyLong_AsLongLongAndOverflow(v->py, &overflow);
             return overflow ? jcv_object_const(c, v->py) : jcv_number(c, v);
         }
-        if (jcv_is_const(v))
+        if (jcv_is_const(v) && !(v->src && PyUnicode_CheckExact(v->py))) /* which one is seen */
             return jcv_object_const(c, v->py);
         if (!v->src)
             break;

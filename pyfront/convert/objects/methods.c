@@ -379,7 +379,7 @@ static jcv_av *join(jcv *c, PyObject *between, jcv_av *of) {
     PyObject *all = jcv_own(c, PyTuple_New((Py_ssize_t)n));
     for (unsigned i = 0; i < n; i++)
         PyTuple_SET_ITEM(all, i, Py_NewRef(jcv_const_object(c, items[i])));
-    return jcv_constant(c, jcv_own(c, PyUnicode_Join(between, all)));
+    return jcv_take_of(c, PyUnicode_Join(between, all), items, n);
 }
 
 PyObject *jcv_own_method(jcv *c, PyTypeObject *t, const char *name) {
@@ -464,6 +464,7 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     } else if (real && jcv_is_const(self)) {
         PyObject *m = jcv_own(c, PyObject_GetAttrString(self->py, name));
         r = jcv_call_real(c, m, a, name);
+        r = r->kind == AV_PY && r->py == self->py ? self : r;
     }
     if (!r && self->kind == AV_SEQ)
         r = jcv_open_method(c, self, name, a);

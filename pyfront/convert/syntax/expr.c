@@ -288,7 +288,7 @@ static jcv_av *formatted(jcv *c, jpy_tree *e, jcv_av *v) {
         if (!text && !items)
             jcv_refuse(c, "text made of %s", jcv_describe(v));
         o = text;
-        v = items ? items : jcv_py(c, text, NULL);
+        v = items ? items : text == v->py ? v : jcv_py(c, text, NULL);
     }
     if (e->b) {
         spec = jcv_const_object(c, jcv_eval(c, e->b));
@@ -313,7 +313,11 @@ static jcv_av *fstring(jcv *c, jpy_tree *n) {
             (piece->kind != AV_TEXT && !(piece->kind == AV_PY && PyUnicode_Check(piece->py))))
             jcv_refuse(c, "text made of %s", jcv_describe(v));
         jcv_av *both = text ? jcv_text_join(c, text, piece) : piece; /* alone: it is that object */
-        text = both ? both : jcv_take(c, PyUnicode_Concat(text->py, piece->py));
+        if (!both) { /* a new text, whether one is empty or not */
+            PyObject *parts = jcv_own(c, PyTuple_Pack(2, text->py, piece->py));
+            both = jcv_take(c, PyUnicode_Join(jcv_own(c, PyUnicode_New(0, 0)), parts));
+        }
+        text = both;
     }
     return text ? text : jcv_take(c, PyUnicode_New(0, 0));
 }
@@ -390,7 +394,7 @@ jcv_av *jcv_eval(jcv *c, jpy_tree *n) { return jcv_firm(c, jcv_eval_sum(c, n)); 
 
 jcv_av *jcv_eval_sum(jcv *c, jpy_tree *n) {
     jcv_av *a = c->ahead ? jcv_known_ahead(c, n) : NULL;
-    return a ? a : c->ahead ? jcv_tried(c, n, eval_any) : eval_any(c, n);
+    return jcv_text_made_at(c, a ? a : c->ahead ? jcv_tried(c, n, eval_any) : eval_any(c, n), n);
 }
 
 static jcv_av *eval_any(jcv *c, jpy_tree *n) {

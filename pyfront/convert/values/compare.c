@@ -121,6 +121,13 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     }
     if (a->kind == AV_SCALAR || b->kind == AV_SCALAR)
         return identical_numbers(c, a, b, out);
+    if (a->kind == AV_TEXT && b->kind == AV_TEXT) { /* of one letter there may be one object */
+        jcv_val *in[2] = {jcv_text_object(c, a), jcv_text_object(c, b)};
+        *out = &jcv_op(c, JN_OP(host_is), in, 2, NULL)->out[0];
+        return -1;
+    }
+    if ((a->kind == AV_TEXT || b->kind == AV_TEXT) && jcv_type_of(c, a) == jcv_type_of(c, b))
+        jcv_refuse(c, "identity of a text with numbers of the graph");
     a = (a->kind == AV_LIST || a->kind == AV_DICT) && a->origin ? a->origin : a;
     b = (b->kind == AV_LIST || b->kind == AV_DICT) && b->origin ? b->origin : b;
     if ((a->kind == AV_TUPLE && !a->n) || (b->kind == AV_TUPLE && !b->n)) { /* there is one */

@@ -255,11 +255,11 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         if (op == JPY_POW || op == JPY_LSHIFT || op == JPY_MUL) /* no huge results */
             if (PyLong_CheckExact(b->py) && jcv_long(c, b) > 100000 && !jcv_is_numeric(a))
                 jcv_refuse(c, "a very large result");
-        return jcv_take(c, rows[op].call(a->py, b->py));
+        return jcv_take_of(c, rows[op].call(a->py, b->py), (jcv_av *[2]){a, b}, 2);
     }
     if (op == JPY_MOD && a->kind == AV_PY && PyUnicode_CheckExact(a->py)) {
         if (jcv_const_object(c, b))
-            return jcv_take(c, PyUnicode_Format(a->py, jcv_const_object(c, b)));
+            return jcv_take_of(c, PyUnicode_Format(a->py, jcv_const_object(c, b)), &b, 1);
         jcv_av *text = jcv_text_of_percent(c, a->py, b);
         if (text)
             return text;
@@ -269,7 +269,7 @@ jcv_av *jcv_native_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplace) {
         jcv_call_method(c, both, "update", &(jcv_args){.pos = &b, .n_pos = 1});
         return both;
     }
-    jcv_av *text = op == JPY_ADD ? jcv_text_join(c, a, b) : NULL;
+    jcv_av *text = op == JPY_ADD ? jcv_text_added(c, a, b) : NULL;
     if (text)
         return text;
     if (a->kind == AV_TENSOR || b->kind == AV_TENSOR) {

@@ -368,7 +368,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
     if (o->kind == AV_PY && has_own_subscript(c, o->py))
         return jcv_call1(c, jcv_getattr(c, o, jpy_names.class_getitem), i);
     if (jcv_is_inert(o) && jcv_is_inert(i))
-        return jcv_take(c, PyObject_GetItem(o->py, i->py));
+        return jcv_take_of(c, PyObject_GetItem(o->py, i->py), &o, 1);
     if (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_CheckExact(o->py)) &&
         i->kind == AV_PY && PyLong_Check(i->py) && o->src && !jcv_standing_for(c, o->py)) {
         long k = jcv_long(c, i);

@@ -27,11 +27,13 @@ typedef struct piece {
 
 struct jcv_words {
     JCV_LIST(piece) pieces;
+    const jcv_ctx *ctx; /* where CPython makes the text */
 };
 
 static jcv_av *new_text(jcv *c) {
     jcv_av *a = jcv_new(c, AV_TEXT);
     a->words = jcv_alloc(c, sizeof *a->words);
+    a->words->ctx = c->ctx;
     return a;
 }
 
@@ -85,8 +87,46 @@ jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b) {
     return both;
 }
 
+/* What looks the same as str() and as repr(). */
+static bool is_plain_number(jcv *c, jcv_av *a) {
+    const PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, a) : NULL;
+    return a->kind == AV_SCALAR || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
+           (t && t == Py_TYPE(Py_None));
+}
+
+/* Whether the run may find nothing in it: there is a number or a letter in most. */
+static bool may_be_empty(jcv *c, const jcv_av *a) {
+    if (a->kind == AV_PY)
+        return false;
+    for (size_t i = 0; i < a->words->pieces.n; i++) {
+        piece p = a->words->pieces.data[i];
+        bool some = p.say.how == JPY_SAY_TEXT && PyUnicode_GET_LENGTH(p.say.text);
+        for (unsigned k = 0; k < p.say.n; k++)
+            some = some || is_plain_number(c, p.args[k]);
+        if (some)
+            return false;
+    }
+    return true;
+}
+
+jcv_av *jcv_text_added(jcv *c, jcv_av *a, jcv_av *b) {
+    if (!is_text(a) || !is_text(b) || (a->kind == AV_PY && b->kind == AV_PY))
+        return NULL;
+    if (b->kind == AV_PY && !PyUnicode_GET_LENGTH(b->py))
+        return a;
+    if (a->kind == AV_PY && !PyUnicode_GET_LENGTH(a->py))
+        return b;
+    if (may_be_empty(c, a) || may_be_empty(c, b))
+        jcv_refuse(c, "a text and another that may be empty, which make the first one");
+    return jcv_text_join(c, a, b);
+}
+
 jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsigned n) {
     jcv_av *all = new_text(c);
+    bool host =
+        n == 1 && items[0]->kind == AV_HOST && jcv_host_type(c, items[0]) == &PyUnicode_Type;
+    if (host || (n == 1 && is_text(items[0]))) /* alone: it is that object */
+        return items[0];
     for (unsigned i = 0; i < n; i++) {
         jcv_av *x = items[i], *both[2] = {jcv_constant(c, between), x};
         if (x->kind == AV_HOST && jcv_host_type(c, x) == &PyUnicode_Type)
@@ -97,13 +137,6 @@ jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsign
             all = jcv_text_join(c, all, both[k]);
     }
     return all;
-}
-
-/* What looks the same as str() and as repr(). */
-static bool is_plain_number(jcv *c, jcv_av *a) {
-    const PyTypeObject *t = a->kind == AV_HOST ? jcv_host_type(c, a) : NULL;
-    return a->kind == AV_SCALAR || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
-           (t && t == Py_TYPE(Py_None));
 }
 
 static void add_text(jcv *c, jcv_av *to, const char *text) {
@@ -399,6 +432,11 @@ static void tell(jcv *c, void *user, const jpy_piece *p, jcv_av *const *args) {
 jcv_val *jcv_object_of_text(jcv *c, jcv_av *a) {
     if (a->val && jcv_encloses(a->val->ctx, c->ctx))
         return a->val;
+    if (a->words->ctx != c->ctx) { /* each path and round would make its own */
+        if (!a->site || jcv_live_site(c, a->site))
+            jcv_refuse(c, "a text is stored in two places");
+        jcv_make_live_site(c, a->site, false);
+    }
     telling t = {0};
     jcv_text_pieces(c, a, tell, &t);
     jpy_print *p = jn_arena_zalloc(&c->entry->arena, sizeof *p);
@@ -420,6 +458,15 @@ jcv_val *jcv_object_of_text(jcv *c, jcv_av *a) {
     jcv_known_type(c, a->val, &PyUnicode_Type);
     jcv_root(c, c->ctx, a->val, some);
     return a->val;
+}
+
+jcv_av *jcv_text_made_at(jcv *c, jcv_av *a, const jpy_tree *at) {
+    if (a->kind != AV_TEXT || a->site)
+        return a;
+    a->site = at;
+    if (jcv_live_site(c, at))
+        jcv_object_of_text(c, a);
+    return a;
 }
 
 jcv_av *jcv_format(jcv *c, jcv_av *a, PyObject *spec) {

@@ -182,7 +182,13 @@ void jcv_dict_set(jcv *c, jcv_av *d, jcv_av *key, jcv_av *v);
 
 /* text.c: text with numbers of the graph in it; NULL: not of these values */
 
+/* One behind the other in a new text. */
 jcv_av *jcv_text_join(jcv *c, jcv_av *a, jcv_av *b);
+/* a + b: the other one where one is empty. */
+jcv_av *jcv_text_added(jcv *c, jcv_av *a, jcv_av *b);
+/* a, which is what an expression gives: where it is stored on paths that lead on from there, it is
+ * an object from there on. */
+jcv_av *jcv_text_made_at(jcv *c, jcv_av *a, const jpy_tree *at);
 /* between.join(items), where not all of them are known */
 jcv_av *jcv_text_between(jcv *c, PyObject *between, jcv_av *const *items, unsigned n);
 /* str() and repr() of a list, tuple or dict of known length, exactly, of whatever is in it. */
