@@ -10,6 +10,7 @@ libjanus_all_la_SOURCES += \
 	graph/autodiff/reach.c \
 	graph/autodiff/slice.c \
 	graph/autodiff/sweep.c \
+	graph/autodiff/turns.c \
 	graph/autodiff/undo.c \
 	graph/autodiff/rows.c \
 	graph/autodiff/wire.c \

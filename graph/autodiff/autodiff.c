@@ -170,6 +170,7 @@ static janus_status add_params(jn_sweep *s, jn_deriv *v, jn_value *records) {
         if (v->unsure && v->unsure[i])
             JN_TRY(add_param(g, "h", (unsigned)i, bool_type, false, &here[i]));
     }
+    s->sums = v->sums;
     for (size_t p = 0; v->sums && p < f->params.n; p++)
         if (v->sums[p])
             JN_TRY(add_param(g, "c", (unsigned)p, f->params.data[p].type, false, &s->ct[p]));

@@ -138,6 +138,7 @@ typedef struct jn_sweep {
     jn_record **records; /* per call or frame.get: records that are the cotangent of its frame */
     jn_value *acc;       /* per parameter of f: accumulator in g, none: not shared */
     jn_value *open;      /* per value: accumulator in g that calls add to, not yet read */
+    const uint8_t *sums; /* as in jn_deriv */
     jn_value frame;      /* g's %t */
     /* Where control decides, a value may get no gradient; its cotangent is zeros then.  `when` (a
      * bool of g, none: it is certain) is the condition of what is added now, `flag` per value that
@@ -297,6 +298,10 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v);
 
 /* The gradient of the call, for the cotangents there are, in s->g. */
 janus_status jn_call_gradient(jn_sweep *s, const jn_node *n);
+/* turns.c: whether what later uses give operand i of a call, and those of its results that may be
+ * the operand itself, is added up as if they were one value. */
+bool jn_sums_in_turn(const jn_sweep *s, const jn_node *n, const jn_call_shape *c,
+                     const bool *arriving, uint32_t i);
 /* Turns a call into its saving form, where it is none, and gives its frame. */
 janus_status jn_call_save(jn_subgraph *g, uint32_t node, jn_value *out_frame);
 

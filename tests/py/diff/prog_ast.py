@@ -4,7 +4,7 @@
 import enum
 
 import janus
-from diff.harness import MUST, case, t
+from diff.harness import FAST, MUST, case, t
 
 nn = janus.nn
 DEPTHS = (1, 2, 3, 4, 3, 2, 4)
@@ -212,7 +212,7 @@ def enums(function, log):
     train(function, log, ev, tagged, [w])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def none_or_string(function, log):
     """A leaf is returned as it is: what flows to it goes to its sum."""
     w = t(3, grad=True)
@@ -229,7 +229,7 @@ def none_or_string(function, log):
     train(function, log, ev, sentence, [w])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def leaf_returned(function, log):
     w = t(3, grad=True)
 
@@ -241,7 +241,7 @@ def leaf_returned(function, log):
     train(function, log, ev, sentence, [w])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def leaves_returned(function, log):
     w, v = t(3, grad=True), t(3, seed=2, grad=True)
 
@@ -333,7 +333,7 @@ def written_vocabulary(function, log):
         log(f(sentence(d), seen), seen)
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def sets_of_words(function, log):
     w = t(3, grad=True)
     stop = {"a", "zz"}

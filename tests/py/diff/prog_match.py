@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import janus
-from diff.harness import MUST, case, t
+from diff.harness import FAST, MUST, case, t
 
 nn = janus.nn
 
@@ -81,7 +81,7 @@ def classes(function, log):
     train(function, log, ev, [w])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def alternatives_and_guards(function, log):
     w = t(3, grad=True)
 

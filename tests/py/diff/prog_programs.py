@@ -79,7 +79,7 @@ def head_and_tail(function, log):
     train(f, log, (w,), [[t(3, seed=k + n) for k in range(n)] for n in (4, 5, 3, 7, 1, 8)])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def tuples_as_nodes(function, log):
     """An evaluator of expressions that are tuples."""
     a, b = t(2, seed=1, grad=True), t(2, seed=2, grad=True)
@@ -111,7 +111,7 @@ def tuples_as_nodes(function, log):
     train(f, log, (a, b), [es[0], es[1], es[2], es[4], es[3], ("add", es[2], es[1])])
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def tuples_by_position(function, log):
     a, b = t(2, seed=1, grad=True), t(2, seed=2, grad=True)
     def ev(e):

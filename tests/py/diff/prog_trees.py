@@ -7,7 +7,7 @@ import janus
 import janus.nn as nn
 import janus.nn.functional as F
 
-from .harness import MUST, case
+from .harness import FAST, MUST, case
 
 
 def fit(function, log, model, trees, optimizer, loss_of, rounds=3):
@@ -358,6 +358,6 @@ def call_step(function, log):
     return step
 
 
-@case(graph=MUST)
+@case(graph=FAST)
 def arguments_of_calls(function, log):
     call_step(function, log)
