@@ -250,13 +250,45 @@ typedef enum jpy_discarded {
     AN_EXCEPTION /* it came to a path that is seldom taken: the entry stays, none is made for it */
 } jpy_discarded;
 
+/* The same with the entry whose run was discarded, held until it is known what CPython makes of the
+ * call; NULL: there is none, or nothing is left to decide. */
+typedef struct jpy_outcome {
+    jpy_discarded what;
+    jpy_entry *e;
+    PyObject *failed; /* f->failed of it */
+} jpy_outcome;
+
+/* What comes of a discarded run for its entry; raised: CPython has ended the call with an
+ * exception, which is set. */
+static void settle(jpy_function *f, const jpy_call *call, jpy_outcome *o, bool raised) {
+    jpy_entry *e = o->e;
+    if (!e)
+        return;
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb); /* what is dropped may run code */
+    size_t i = 0;
+    while (i < f->entries.n && f->entries.data[i] != e)
+        i++;
+    bool stays = raised ? jpy_hints_raised(f, e) : jpy_hints_discarded(f, e, call, o->failed);
+    if (stays) {
+        o->what = AN_EXCEPTION;
+    } else if (i < f->entries.n) {
+        drop_entry(f, i);
+        jpy_stored_forget(f, e); /* last: what it runs may change the entries */
+    }
+    o->e = NULL;
+    jpy_entry_free(e);
+    Py_CLEAR(o->failed);
+    PyErr_Restore(type, value, tb);
+}
+
 /* What the entries make of a call: true: it is done, *result is its outcome (NULL: raised).
  * region: CPython's statements are not a call of the callable, and run by whoever asks, NULL: so.
  */
 static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
-                       jpy_discarded *discarded, PyObject **result) {
+                       jpy_outcome *discarded, PyObject **result) {
     bool left_out = false;
-    for (size_t i = 0; i < f->entries.n && !*discarded; i++) {
+    for (size_t i = 0; i < f->entries.n && !discarded->what; i++) {
         jpy_entry *e = f->entries.data[i];
         jpy_trial *trial = jpy_entry_trial(e);
         if (f->unlooked && trial->state == JPY_TRIAL_SLOW && !region) {
@@ -288,48 +320,47 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         } else if (got > 3 && got < 8) {
             *result = shadowed(f, i, here, got, *result);
         }
-        *discarded = got == -3 ? AN_EXCEPTION : got < 0 ? DISCARDED : NONE_RAN;
-        if (*discarded) {
-            f->fallbacks++;
-            if (got == -1 && here) {
-                jpy_hints_discarded(f, e, call);
-                drop_entry(f, i);
-                jpy_stored_forget(f, e); /* last: what it runs may change the entries */
-            }
+        discarded->what = got < 0 ? DISCARDED : NONE_RAN;
+        f->fallbacks += got < 0;
+        if (got == -1) {
+            *discarded = (jpy_outcome){DISCARDED, e, f->failed};
+            f->failed = NULL;
+            return false;
         }
         jpy_entry_free(e);
         if (got > 0)
             return true;
     }
-    if (left_out && !*discarded)
+    if (left_out && !discarded->what)
         *result = unlooked(f, call, nargsf);
-    return left_out && !*discarded;
+    return left_out && !discarded->what;
 }
 
 /* The same of those that are on disk, too. */
 static bool by_any_entry(jpy_function *f, const jpy_call *call, size_t nargsf, bool region,
-                         jpy_discarded *discarded, PyObject **result) {
+                         jpy_outcome *discarded, PyObject **result) {
     return by_entries(f, call, nargsf, region, discarded, result) ||
-           (JN_UNLIKELY(jpy_stored_on) && !*discarded && jpy_stored_take(f, call) &&
+           (JN_UNLIKELY(jpy_stored_on) && !discarded->what && jpy_stored_take(f, call) &&
             by_entries(f, call, nargsf, region, discarded, result));
 }
 
 /* No entry takes the call, which will be run without a graph. */
-static void learn(jpy_function *f, const jpy_call *call, jpy_discarded discarded) {
+static void learn(jpy_function *f, const jpy_call *call, const jpy_outcome *discarded) {
     f->met_slow = 0;
-    bool teaches = !discarded && f->next_try <= LEARNT_FROM;
+    bool teaches = !discarded->what && f->next_try <= LEARNT_FROM;
     for (size_t i = 0; i < f->entries.n && teaches; i++)
         teaches = !jpy_entry_learn(f, f->entries.data[i], call);
     /* a call that uses up what it is given (pops a key, deletes an attribute) leaves nothing to
      * convert for: after a refusal, or a graph that was good for no call, the next try comes before
      * the call */
-    if (f->entries.n && !jpy_entry_runs(f->entries.data[0]) && !f->next_try)
+    size_t first = f->entries.n && f->entries.data[0] == discarded->e;
+    if (f->entries.n > first && !jpy_entry_runs(f->entries.data[first]) && !f->next_try)
         f->convert_first = !f->convert_first;
 }
 
 PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watched) {
     PyObject *result = NULL;
-    jpy_discarded discarded = NONE_RAN;
+    jpy_outcome discarded = {NONE_RAN, NULL, NULL};
     *watched = false;
     if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
         jpy_function_time_no_more(f);
@@ -342,11 +373,12 @@ PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watche
         return result;
     }
     f->imperative++;
-    learn(f, call, discarded);
+    settle(f, call, &discarded, false); /* how its statements end is not known here */
+    learn(f, call, &discarded);
     uint64_t conversions = f->conversions;
-    if (discarded == AN_EXCEPTION)
+    if (discarded.what == AN_EXCEPTION)
         return NULL;
-    try_convert(f, call, discarded, 0);
+    try_convert(f, call, discarded.what, 0);
     if (f->measure && f->conversions > conversions && !f->refused && f->entries.n) {
         f->timed = f->entries.data[0];
         jpy_entry_hold(f->timed);
@@ -424,7 +456,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     }
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
-    jpy_discarded discarded = NONE_RAN;
+    jpy_outcome discarded = {NONE_RAN, NULL, NULL};
     PyObject *result = NULL;
     bool rests = jpy_resting(f); /* it has a skeleton, which may pay */
     if (!rests && by_any_entry(f, &call, nargsf, false, &discarded, &result))
@@ -432,11 +464,11 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)
         recall(f);
     if (!rests)
-        learn(f, &call, discarded);
-    bool first = f->convert_first && !f->plain && !rests && discarded != AN_EXCEPTION;
+        learn(f, &call, &discarded);
+    bool first = f->convert_first && !f->plain && !rests && !discarded.e;
     uint64_t conversions = f->conversions;
     if (first)
-        try_convert(f, &call, discarded, 0);
+        try_convert(f, &call, discarded.what, 0);
     int64_t start = f->measure ? jpy_now() : 0;
     bool outer = !f->running_since;
     if (outer)
@@ -446,8 +478,9 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     if (outer)
         f->running_since = 0;
     f->plain_ns += ns;
-    if (r && !f->plain && !first && !rests && discarded != AN_EXCEPTION &&
-        (discarded || !taken_by_now(f, &call)))
+    settle(f, &call, &discarded, !r);
+    if (r && !f->plain && !first && !rests && discarded.what != AN_EXCEPTION &&
+        (discarded.what || !taken_by_now(f, &call)))
         try_convert(f, &call, true, ns);
     if (!f->plain && !rests && f->conversions == conversions)
         jpy_in_vain(f);

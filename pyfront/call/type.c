@@ -82,6 +82,7 @@ static void function_dealloc(PyObject *self) {
     Py_CLEAR(f->notes);
     Py_CLEAR(f->history);
     Py_CLEAR(f->reason);
+    Py_CLEAR(f->failed);
     jn_deferral_release(f->together.deferral);
     PyObject_GC_Del(self);
     Py_DECREF(type);

@@ -105,6 +105,7 @@ typedef struct jpy_function {
     PyObject *notes;   /* list of str: conversions and failures, for explain */
     PyObject *history; /* list of tuples, one a conversion: report.c */
     PyObject *reason;  /* str: why the last conversion was refused, or NULL */
+    PyObject *failed;  /* str: the assumption of the run that was just discarded, or NULL */
     PyObject *wrong;   /* the code (a callable without one: it) of which a graph was disproved */
     bool refused; /* the last conversion was, in which statement of the function (0: in none) */
     uint32_t refused_line, refused_col;

@@ -263,17 +263,6 @@ static bool learn_ones(jpy_function *f, const jpy_entry *e, const jpy_call *call
     return any;
 }
 
-void jpy_hints_discarded(jpy_function *f, const jpy_entry *e, const jpy_call *call) {
-    if (strstr(janus_last_error()->message, JPY_SIZE_WAS) && learn_ones(f, e, call))
-        return;
-    if (e->any_dims && ++f->loose_dims >= TOO_LOOSE)
-        jpy_hints_pin(f);
-    if (e->any_length && e->runs < FEW_RUNS && ++f->loose >= TOO_LOOSE) {
-        f->loose = 0;
-        jpy_hints_narrow(f, true);
-    }
-}
-
 static PyObject *key_of(const char *kind, const char *why) {
     PyObject *key = PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
     Py_XSETREF(key, key ? PyUnicode_FromFormat("%s: %U", kind, key) : NULL);
@@ -304,7 +293,7 @@ static bool is_seldom(jpy_entry *e) {
     return e->runs >= FEW_RUNS && ++e->came <= 1 + e->runs / SELDOM;
 }
 
-bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
+static bool came_to(jpy_function *f, jpy_entry *e, const char *message) {
     f->looks_far = f->looks_far || strstr(message, JPY_TYPE_SEEN) || strstr(message, JPY_NOT_SEEN);
     for (size_t i = 0; i < e->left_out.n; i++) {
         if (!strstr(message, e->left_out.data[i].why))
@@ -323,6 +312,25 @@ bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message) {
     if (f->measure && had >= TAUGHT_NOTHING && !seldom)
         f->next_try = 1u << (had < MOST_LATER ? had : MOST_LATER);
     return seldom;
+}
+
+bool jpy_hints_discarded(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *failed) {
+    const char *message = failed ? PyUnicode_AsUTF8(failed) : NULL;
+    if (message && came_to(f, e, message))
+        return true;
+    if (message && strstr(message, JPY_SIZE_WAS) && learn_ones(f, e, call))
+        return false;
+    if (e->any_dims && ++f->loose_dims >= TOO_LOOSE)
+        jpy_hints_pin(f);
+    if (e->any_length && e->runs < FEW_RUNS && ++f->loose >= TOO_LOOSE) {
+        f->loose = 0;
+        jpy_hints_narrow(f, true);
+    }
+    return false;
+}
+
+bool jpy_hints_raised(const jpy_function *f, jpy_entry *e) {
+    return ++e->raised <= FEW_RUNS + e->runs || !f->measure;
 }
 
 static long times_left_out(const jpy_function *f, const char *why) {

@@ -38,18 +38,20 @@ void jpy_hints_gradient(jpy_function *f);
 #define JPY_TYPE_SEEN "an object has the type seen"
 #define JPY_NOT_SEEN "not seen"
 
-/* A run was discarded; whether it came to a path that the graph does not have, which is seldom
- * taken, so that the graph is good for other runs.  Where that happens again to graphs that have
- * hardly run, or to one run in a few, the path is a usual one: a graph without it is none, and its
- * statement is left to CPython.  So it is where graphs made since have assumed what failed, too. */
-bool jpy_hints_came_to(jpy_function *f, jpy_entry *e, const char *message);
+/* A run was discarded since `failed` (NULL: something else); whether it came to a path that the
+ * graph does not have, which is seldom taken, so that the graph is good for other runs.  Where that
+ * happens again to graphs that have hardly run, or to one run in a few, the path is a usual one: a
+ * graph without it is none, and its statement is left to CPython.  So it is where graphs made since
+ * have assumed what failed, too. */
+bool jpy_hints_discarded(jpy_function *f, jpy_entry *e, const jpy_call *call, PyObject *failed);
 bool jpy_hint_usual(const jpy_function *f, const char *why);
 /* Whether the path `why` is rather to be left out than the path `than`: runs came to it no more
  * often. */
 bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than);
 
-/* An entry's run was discarded. */
-void jpy_hints_discarded(jpy_function *f, const jpy_entry *e, const jpy_call *call);
+/* A run was discarded, and CPython's ended with an exception, which a graph leaves to it; whether
+ * the entry is good for other calls: where such calls are the most, a graph does not pay. */
+bool jpy_hints_raised(const jpy_function *f, jpy_entry *e);
 /* Whether a list with one item stays apart from longer ones: what is made of its length is a size
  * of tensors, and graphs of all sizes are for none of 0 and 1. */
 bool jpy_hint_one_apart(const jpy_function *f, const jpy_src *s);

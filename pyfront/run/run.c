@@ -2,6 +2,8 @@
 /* The graph of an entry, run up to its commit. */
 #include "pyfront/run/run.h"
 
+#include <string.h>
+
 #include "exec/run/run.h"
 #include "exec/store/store.h"
 #include "graph/base/status.h"
@@ -214,7 +216,7 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
 
 int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results) {
     const janus_error *err = janus_last_error();
-    bool signal = err->code == JANUS_CANCELLED, seldom = false;
+    bool signal = err->code == JANUS_CANCELLED;
     if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_WAY) {
         jpy_entry_drop_results(results, e->n_results + e->n_frames);
         return JPY_ANOTHER_WAY;
@@ -227,10 +229,11 @@ int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results) {
     if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
         jpy_hints_gradient(f);
     else if (err->code == JANUS_ASSUMPTION_FAILED)
-        seldom = jpy_hints_came_to(f, e, err->message);
+        Py_XSETREF(f->failed,
+                   PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace"));
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
     PyErr_Clear();
-    return signal ? -2 : seldom ? -3 : -1;
+    return signal ? -2 : -1;
 }
 
 int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,

@@ -18,8 +18,9 @@ void jpy_entry_verify(jpy_entry *e, bool on);
 janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *slots,
                                jpy_host *host, jn_run **out_run, jn_arg *results,
                                uint64_t *out_rng);
-/* What a failed run leaves; -1, or where the entry is as good as before: -2: a signal has arrived,
- * -3: this call was an exception, JPY_ANOTHER_WAY: it is not for calls like this one. */
+/* What a failed run leaves; -1 (f->failed: the assumption, for jpy_hints_discarded()), or where the
+ * entry is as good as before: -2: a signal has arrived, JPY_ANOTHER_WAY: it is not for calls like
+ * this one. */
 enum { JPY_ANOTHER_WAY = -4 };
 int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results);
 /* Adds what a run has counted to the function's. */

@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from diff import harness  # noqa: E402
 from region_programs import clock, t  # noqa: E402
+from texts import names_of  # noqa: E402
 
 
 def test_a_path_that_is_seldom_taken_keeps_its_graph():
@@ -84,3 +85,59 @@ def test_what_fails_again_in_graphs_made_since_makes_no_more(seed, measure):
     harness.compare("labels", want, harness.run(main, recorder), True)
     if measure:
         assert recorder.total("conversions") <= 14, janus.explain(recorder.made[0])
+
+
+STACK = """
+class Empty(Exception):
+    pass
+def take(stack):
+    try:
+        return stack.pop()
+    except IndexError:
+        raise Empty(f"{{len(stack)}} left") from None
+@function
+def step(x, program, seen):
+    stack = []
+    for k in program:
+        if k == 0:
+            stack.append(x * (len(stack) + 1))
+        elif k == 1:
+            stack.append(take(stack) + take(stack))
+        else:
+            stack.append(take(stack).tanh())
+    {check}
+    seen.append(len(program))
+    return take(stack)
+"""
+CHECKS = {"of a list": "take(stack)", "of data": "if x.sum() > 2:\n        raise ValueError(f'{len(program)}: {x.sum():.3f}')",
+          "asserted": "assert x.sum() < 2, (len(stack), 'left')", "of an op": "x[len(stack) - 2]", "where it began": "pass"}
+
+
+def outcomes_of_stack(text, function, raising):
+    names = names_of(text, janus=janus, function=function)
+    rng, seen, out = random.Random(raising), [], []
+    for i in range(60):
+        bad = rng.random() < raising / 10
+        program = [0, 0, 0] + [rng.choice([0, 2, 2]) for _ in range(rng.randint(0, 5))] + ([1] * 12 if bad and i % 2 else [1])
+        x = t(3) * (0.5 + i / 100) + (2 if bad else 0)
+        try:
+            out.append(names["step"](x, program, seen).tolist())
+        except Exception as e:
+            out.append((type(e).__name__, str(e), e.__traceback__.tb_next is not None, e.__cause__))
+    return out, seen
+
+
+@pytest.mark.parametrize("measure", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("raising", [0, 2, 4, 7])
+def test_what_raises_in_both_keeps_its_graph(check, raising, measure):
+    """A graph leaves it to CPython to raise, and is as good as before for calls that do not: however many of them do."""
+    text = STACK.format(check=CHECKS[check])
+    want = outcomes_of_stack(text, lambda f: f, raising)
+    recorder = harness.Recorder(measure=measure, verify="never", numerics="exact")
+    assert outcomes_of_stack(text, recorder, raising) == want
+    f = recorder.made[0]
+    if not measure:  # else some calls are CPython's, to compare
+        ended = sum(isinstance(o, list) for o in want[0])
+        assert f.stats()["conversions"] <= 6, janus.explain(f)
+        assert f.stats()["graph"] > ended / 2, janus.explain(f)
