@@ -17,6 +17,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/backward/walk.c \
 	pyfront/backward/groups.h \
 	pyfront/backward/objects.c \
+	pyfront/backward/ready.c \
 	pyfront/backward/stretch.c \
 	pyfront/backward/stretch.h \
 	pyfront/backward/stretch_follow.c \

@@ -288,7 +288,7 @@ static bool collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
 }
 
 bool jpy_engine_collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
-    return collect(e, roots, n_roots) && mark_needed(e);
+    return collect(e, roots, n_roots) && mark_needed(e) && jpy_engine_order_leaves(e);
 }
 
 void jpy_engine_free(jpy_engine *e) {
@@ -310,6 +310,7 @@ void jpy_engine_free(jpy_engine *e) {
     jn_free(e->input_at);
     jn_free(e->table);
     jn_free(e->order);
+    jn_free(e->ready);
     jn_free(e->needed);
     jn_vec_free(&e->values);
 }

@@ -348,11 +348,31 @@ static int run_stretch(jpy_engine *e, jpy_stretch *s, size_t *k, size_t *rest) {
     return rc;
 }
 
+static int run_visit(jpy_engine *e, jpy_visit *v) {
+    if (!v->needed)
+        return 0;
+    if (v->end) {
+        jpy_engine_capture(e, v);
+        return 0;
+    }
+    return v->node ? visit_node(e, v) : visit_leaf(e, v);
+}
+
+/* The leaves from *k on that are ready once `done` nodes have run. */
+static int run_leaves(jpy_engine *e, size_t *k, size_t done) {
+    int rc = 0;
+    for (; rc == 0 && *k < e->visits.n && (!e->ready || e->ready[*k - e->n_nodes] <= done); ++*k)
+        rc = run_visit(e, &e->visits.data[e->order[*k]]);
+    return rc;
+}
+
 /* `grouped`: the nodes have been run. */
 static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
-    size_t rest = 0;
-    for (size_t k = grouped ? e->n_nodes : 0; k < e->visits.n; k++) {
-        if (s && k < e->n_nodes && !rest) {
+    size_t rest = 0, leaf = e->n_nodes;
+    for (size_t k = 0; k < e->n_nodes && !grouped; k++) {
+        if (e->ready && run_leaves(e, &leaf, k) < 0)
+            return -1;
+        if (s && !rest) {
             int traced = run_stretch(e, s, &k, &rest);
             if (traced < 0 || (traced && PyErr_CheckSignals() < 0))
                 return -1;
@@ -362,18 +382,11 @@ static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
             }
         }
         rest -= rest > 0;
-        jpy_visit *v = &e->visits.data[e->order[k]];
-        if (!v->needed)
-            continue;
-        if (v->end) {
-            jpy_engine_capture(e, v);
-            continue;
-        }
-        int rc = v->node ? visit_node(e, v) : visit_leaf(e, v);
+        int rc = run_visit(e, &e->visits.data[e->order[k]]);
         if (rc < 0 || ((k & 1023) == 1023 && !e->between && PyErr_CheckSignals() < 0))
             return -1;
     }
-    return 0;
+    return run_leaves(e, &leaf, e->n_nodes);
 }
 
 static int run(jpy_engine *e, bool grouped) {

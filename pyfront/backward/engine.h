@@ -50,6 +50,7 @@ typedef struct jpy_engine {
     uint32_t *table; /* visit index + 1 of leaves, by pointer hash */
     size_t mask;
     uint32_t *order; /* visits: n_nodes, latest node first, then leaves */
+    uint32_t *ready; /* by leaf, in order: so many nodes come before it; NULL: all */
     uint32_t n_nodes, n_leaves;
     const jpy_edge *inputs;
     unsigned n_inputs;
@@ -90,6 +91,9 @@ static inline void jpy_node_expect_saved(jpy_node *n) {
  * of memory.  Either way jpy_engine_free() is to follow. */
 bool jpy_engine_collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots);
 void jpy_engine_free(jpy_engine *e);
+/* pyfront/backward/ready.c: the order of leaves, once that of the nodes is known and what is
+ * needed; false: out of memory. */
+bool jpy_engine_order_leaves(jpy_engine *e);
 /* Notes a leaf that was not met before, or finds it; false: out of memory. */
 bool jpy_engine_meet_leaf(jpy_engine *e, struct jpy_tensor *leaf, jpy_link *out);
 /* What the inputs' edges lead to, once all is met; false: out of memory. */

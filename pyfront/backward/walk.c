@@ -245,14 +245,6 @@ static bool start(walk *w, const jpy_val *roots, unsigned n_roots) {
     return true;
 }
 
-/* Leaves are met in another order here, which their hooks would show. */
-static bool hooked(const jpy_engine *e) {
-    bool any = false;
-    for (size_t i = 0; i < e->visits.n && !any; i++)
-        any = e->visits.data[i].leaf && e->visits.data[i].leaf->hooks;
-    return any;
-}
-
 static void start_again(jpy_engine *e) {
     const jpy_engine empty = {.inputs = e->inputs,
                               .n_inputs = e->n_inputs,
@@ -268,7 +260,7 @@ static void start_again(jpy_engine *e) {
 bool jpy_engine_walk(jpy_engine *e, const jpy_val *roots, unsigned n_roots, bool *done) {
     walk w = {.e = e};
     bool ok = start(&w, roots, n_roots) && visit_all(&w);
-    *done = ok && !w.apart && !hooked(e);
+    *done = ok && !w.apart;
     if (*done)
         ok = finish(&w) && jpy_engine_find_inputs(e);
     else if (ok)

@@ -127,6 +127,12 @@ static bool leads(void *user, unsigned out, unsigned in) {
     return out >= r->n_out || in >= r->n_in || r->stage->in.data[in].outs[out];
 }
 
+/* Of what a run has found nobody knows where it was used. */
+static uint64_t turn(void *user, unsigned in) {
+    const region *r = user;
+    return in < r->n_in ? jpy_stage_turn(r->stage, in) : UINT64_MAX;
+}
+
 static void node_died(void *user) {
     region *r = user;
     r->node = NULL;
@@ -544,6 +550,7 @@ static jpy_node *stage_node(jpy_function *f, jpy_entry *e, const jpy_stage *x, c
                         .raised = raised,
                         .free_user = node_died,
                         .leads = leads,
+                        .turn = turn,
                         .name = "Graph",
                         .goes_on = r->goes_on};
     if (ok)

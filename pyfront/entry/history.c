@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which groups of a node are used up (history.h); whether gradients flow between its results. */
+/* Which groups of a node are used up (history.h); whether gradients flow between its results, and
+ * in which order those of its operands are complete. */
+#include "ops/op_ids.h"
 #include "pyfront/entry/parts.h"
 
 uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins) {
@@ -49,4 +51,47 @@ janus_status jpy_stage_mixes(jpy_stage *x, bool wires) {
     }
     jn_free(from);
     return JANUS_OK;
+}
+
+/* A place in program order: the node, in it the node of the body that it calls, and so on, and the
+ * operand, in so many bits each. */
+enum { DEEPEST = 4, NODE_BITS = 14, OPERAND_BITS = 7 };
+_Static_assert(DEEPEST *NODE_BITS + OPERAND_BITS < 64, "a place is a number");
+
+static uint64_t least(uint64_t a, unsigned bits) {
+    uint64_t most = ((uint64_t)1 << bits) - 1;
+    return a < most ? a : most;
+}
+
+/* Of the first node that uses the parameter, at this depth and below; false: none does.  Later
+ * nodes have smaller numbers, since their gradients are complete before; a node's operands have
+ * their order, but for the weight of a linear layer, as in jpy_node_turn(). */
+static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, uint64_t *out) {
+    const jn_value p = {0, param};
+    const unsigned shift = (DEEPEST - 1 - depth) * NODE_BITS + OPERAND_BITS;
+    const uint64_t most = ((uint64_t)1 << NODE_BITS) - 1;
+    for (size_t id = 1; id < g->nodes.n; id++) {
+        const jn_node *n = g->nodes.data[id];
+        const uint32_t condition = n->op->role == JN_ROLE_IF;
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            if (!jn_value_equal(n->in[k], p))
+                continue;
+            uint64_t inside = n->op->id == JN_OP_ID_linear ? (k + 1) % 3 : k;
+            inside = least(inside, OPERAND_BITS);
+            bool used = !n->subs[0] || depth + 1 == DEEPEST;
+            for (int s = 0; s < 2 && n->subs[s] && k >= condition && !used; s++)
+                used = first_use(n->subs[s], k - condition, depth + 1, &inside);
+            if (!used)
+                continue;
+            *out = (most - least(id, NODE_BITS)) << shift | inside;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t jpy_stage_turn(const jpy_stage *x, unsigned in) {
+    uint64_t at = UINT64_MAX;
+    (void)first_use(x->sub, x->in.data[in].param, 0, &at);
+    return at;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "exec/store/store.h"
+#include "ops/op_ids.h"
 
 /* An external node has as many numbers before its own for the ops that may take its place. */
 enum { ROOM = 1 << 22 };
@@ -255,6 +256,15 @@ bool jpy_node_parts(const jpy_node *n) { return n->cls == &external_class; }
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
     const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
     return !x || x->leads(x->user, out, in);
+}
+
+/* In PyTorch a linear layer's weight is turned by an op of its own, so it comes last. */
+uint64_t jpy_node_turn(jpy_node *n, unsigned in) {
+    const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
+    const jpy_op_data *d = n->cls == &jpy_op_class ? jpy_node_data(n) : NULL;
+    if (x && x->turn)
+        return x->turn(x->user, in);
+    return d && d->op->id == JN_OP_ID_linear ? (in + 1) % 3 : in;
 }
 
 bool jpy_node_goes_on(jpy_node *n) {

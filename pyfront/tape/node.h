@@ -140,6 +140,7 @@ typedef struct jpy_external {
                                         * its ops have come past is used up; may be NULL */
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
+    uint64_t (*turn)(void *user, unsigned in); /* as jpy_node_turn(); NULL: the operands' order */
     /* Raises: gradients of its results flow between them unseen, so one that a hook or a capture
      * looks at is not known where others arrive, too.  -1.  NULL: they do not. */
     int (*refuse)(void *user);

@@ -66,6 +66,9 @@ jpy_node *jpy_piece_node(jn_thread *me, const janus_tensor *root, const janus_te
 /* Whether its results are computed from some of its operands each, and from which. */
 bool jpy_node_parts(const jpy_node *n);
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
+/* When, among the gradients of its operands, that of operand `in` is complete: the least is first.
+ */
+uint64_t jpy_node_turn(jpy_node *n, unsigned in);
 /* Whether its backward() goes on with the sums so far (jpy_external). */
 bool jpy_node_goes_on(jpy_node *n);
 /* Whether gradients flow between its results unseen; the error of who looks at one. */
