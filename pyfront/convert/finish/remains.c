@@ -65,11 +65,12 @@ static bool kept(const jcv_val *v, int depth) {
 static void mark_put(jcv *c, jcv_node *n) {
     bool always;
     janus_wire_put_attrs *a = jcv_alloc(c, sizeof *a);
-    jcv_val **in = jcv_alloc(c, 2 * sizeof *in);
+    jcv_val **in = jcv_alloc(c, 3 * sizeof *in), *tracked = n->n_in > 2 ? n->in[2] : NULL;
     in[0] = n->in[0];
     in[1] = jcv_trait_flag(c, &uses_up, n->in[0], &always);
+    in[2] = tracked; /* jcv_put_if_tracked() */
     n->in = in;
-    n->n_in = in[1] ? 2 : 1;
+    n->n_in = tracked ? 3 : in[1] ? 2 : 1;
     a->struct_size = sizeof *a;
     a->what =
         JN_WIRE_REACHED | (always ? JN_WIRE_USED : 0) | (kept(n->in[0], 0) ? JN_WIRE_KEPT : 0);
