@@ -50,6 +50,11 @@ janus_status jn_grad_presence(jn_subgraph *f, const bool *arriving, bool some,
 janus_status jn_grad_onto(jn_subgraph *f, const bool *arriving, bool some, uint8_t *io_sums,
                           jn_subgraph **out_grad, const int32_t **out_present);
 
+/* For exact numerics, of a body that is cut into several with a gradient each: fails where what
+ * uses of a tensor give that a call may hand on would not be added in the order of the program.
+ * nodes, params: which of them gradients flow through. */
+janus_status jn_calls_in_turn(jn_subgraph *f, const bool *nodes, const bool *params);
+
 /*
  * Cotangents inside `g`, which is being built: given the cotangent `dy[i]` of `y[i]`, appends
  * nodes that compute the cotangent of each `x[j]` (none when y does not depend on it).  Calls made

@@ -276,12 +276,6 @@ static bool is_handed_on(const call_grad *c, uint32_t p) {
     return false;
 }
 
-static janus_status not_in_order(const jn_sweep *s, const call_grad *c) {
-    return jn_error(JANUS_UNSUPPORTED,
-                    "in @%s, %%%u = %s: its gradients cannot be added in the order of the program",
-                    s->f->name, c->n->id, c->n->op->name);
-}
-
 /* The tape adds the contributions of a call to what later uses gave, one by one.  Where sums are to
  * be the same bit for bit the gradient of a call does so, too: it goes on with the sum so far
  * (loops have handed_on).  What it cannot go on with must be one contribution. */
@@ -294,7 +288,7 @@ static janus_status find_sums(jn_sweep *s, call_grad *c) {
         if (!c->want[p] || !jn_differentiable(t))
             continue;
         if (!jn_sums_in_turn(s, c->n, &c->shape, c->arriving, i))
-            return not_in_order(s, c);
+            return jn_sums_not_in_turn(s->f, c->n);
         if (sub->params.data[p].shared)
             continue;
         JN_TRY(jn_sweep_join(s, x));
@@ -316,7 +310,7 @@ static janus_status find_sums(jn_sweep *s, call_grad *c) {
                 one = one && gives_one(c->shape.sub[k], p);
             if (one)
                 continue;
-            return not_in_order(s, c);
+            return jn_sums_not_in_turn(s->f, c->n);
         }
         if (!c->sums && !(c->sums = jn_diff_alloc(s->d, sub->params.n, 1)))
             return JN_NO_MEMORY();

@@ -299,9 +299,12 @@ janus_status jn_sweep_join(jn_sweep *s, jn_value v);
 /* The gradient of the call, for the cotangents there are, in s->g. */
 janus_status jn_call_gradient(jn_sweep *s, const jn_node *n);
 /* turns.c: whether what later uses give operand i of a call, and those of its results that may be
- * the operand itself, is added up as if they were one value. */
+ * the operand itself, is added up as if they were one value.  arriving: as in jn_deriv; NULL: all.
+ */
 bool jn_sums_in_turn(const jn_sweep *s, const jn_node *n, const jn_call_shape *c,
                      const bool *arriving, uint32_t i);
+/* The error where it is not. */
+janus_status jn_sums_not_in_turn(const jn_subgraph *f, const jn_node *n);
 /* Turns a call into its saving form, where it is none, and gives its frame. */
 janus_status jn_call_save(jn_subgraph *g, uint32_t node, jn_value *out_frame);
 

@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "graph/autodiff/autodiff.h"
 #include "graph/autodiff/internal.h"
 #include "graph/ir/ir.h"
 
@@ -113,7 +114,7 @@ bool jn_sums_in_turn(const jn_sweep *s, const jn_node *n, const jn_call_shape *c
     for (uint32_t r = 0; r < c->n_results; r++) {
         unsigned left = MOST;
         const search q = {NULL, s->f, &left};
-        if (!arriving[r] || !hands_on(&q, c, r, p))
+        if ((arriving && !arriving[r]) || !hands_on(&q, c, r, p))
             continue;
         uses now = uses_behind(s, n->id, (jn_value){n->id, r});
         if (!in_turn(of, now) || (found++ && !in_turn(others, now)))
@@ -121,4 +122,44 @@ bool jn_sums_in_turn(const jn_sweep *s, const jn_node *n, const jn_call_shape *c
         add_use(&others, now.n, now.first);
     }
     return true;
+}
+
+static bool call_in_turn(const jn_sweep *s, const jn_node *n, const bool *params) {
+    jn_call_shape c;
+    jn_call_shape_of(n, &c);
+    for (uint32_t i = 0; i < c.n; i++) {
+        jn_value x = n->in[c.first_in + i];
+        if (jn_value_is_none(x) || !jn_differentiable(jn_value_type(s->f, x)))
+            continue;
+        bool flows = x.node ? s->active[jn_number(&s->num, x)] : params[x.index];
+        if (flows && !jn_sums_in_turn(s, n, &c, NULL, i))
+            return false;
+    }
+    return true;
+}
+
+janus_status jn_calls_in_turn(jn_subgraph *f, const bool *nodes, const bool *params) {
+    jn_sweep s = {.f = f};
+    jn_arena a;
+    jn_arena_init(&a, 0);
+    janus_status st = jn_numbering_make(&a, f, &s.num);
+    s.active = st == JANUS_OK ? jn_arena_zalloc(&a, s.num.n_values) : NULL;
+    if (st == JANUS_OK && !s.active)
+        st = JN_NO_MEMORY();
+    for (uint32_t id = 1; st == JANUS_OK && id < s.num.n_nodes; id++)
+        for (uint32_t k = 0; k < f->nodes.data[id]->n_out; k++)
+            s.active[s.num.first[id] + k] = nodes[id];
+    for (uint32_t id = 1; st == JANUS_OK && id < s.num.n_nodes; id++) {
+        const jn_node *n = f->nodes.data[id];
+        if (nodes[id] && jn_is_call(n) && !call_in_turn(&s, n, params))
+            st = jn_sums_not_in_turn(f, n);
+    }
+    jn_arena_free(&a);
+    return st;
+}
+
+janus_status jn_sums_not_in_turn(const jn_subgraph *f, const jn_node *n) {
+    return jn_error(JANUS_UNSUPPORTED,
+                    "in @%s, %%%u = %s: its gradients cannot be added in the order of the program",
+                    f->name, n->id, n->op->name);
 }

@@ -34,6 +34,7 @@ USES = {
     "in turn": "a = l * x\n    b = t * y\n    c = l * z\n    d = t * x\n    return a + b + c + d",
     "product": "return (l * t) * t * l",
     "first and last": "a = t * x\n    b = l * y\n    c = t * z\n    return a + b + c + l",
+    "returned and used": "l = r * 1 if n else l\n    return t * x + t * y + l * z, l",
     "returned": "return t * x + t * y + l * z, l",
     "in a branch": "a = t * x\n    if z.sum() > 0:\n        a = a + l * t\n    return a + t * z",
     "in a loop": "a = t * x\n    for i in range(3):\n        a = a * t + l\n    return a + l",
@@ -72,8 +73,6 @@ def outcomes(handed_on, uses, decorate):
 def test_bits_of_gradients(handed_on):
     graphs = 0
     for uses in USES:
-        if (handed_on, uses) == ("always refused", "returned"):  # docs/roadmap.md: what is returned and may be an argument
-            continue
         want, _ = outcomes(HANDED_ON[handed_on], USES[uses], lambda f: f)
         got, f = outcomes(HANDED_ON[handed_on], USES[uses], lambda f: janus.function(f, numerics="exact", measure=False, verify="never"))
         assert want == got, uses

@@ -440,6 +440,8 @@ static janus_status add_gradient(jcv_staging *s, jn_arena *a) {
         JN_TRY(whole(s));
     else
         JN_TRY(jcv_find_borders(s));
+    if (s->n > 1 && s->exact)
+        JN_TRY(jcv_check_turns(s, a));
     if (s->n > 1)
         JN_TRY(build_stages(s, a));
     JN_TRY(jcv_find_asked(s, a));

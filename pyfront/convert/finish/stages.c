@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "graph/autodiff/autodiff.h"
 #include "ops/op_ids.h"
 
 /* Whether gradients go through a node at all. */
@@ -77,6 +78,16 @@ void jcv_find_active(const jcv_staging *s, const jn_subgraph *g, uint32_t param,
                 active[i] = leaf_source(s, v)->tensor.requires_grad;
         }
     }
+}
+
+janus_status jcv_check_turns(const jcv_staging *s, jn_arena *a) {
+    bool *params = jn_arena_zalloc(a, s->g->params.n + 1);
+    if (!params)
+        return JN_NO_MEMORY();
+    for (uint32_t p = 0; p < s->g->params.n; p++)
+        params[p] = jcv_is_float_type(s->g->params.data[p].type) &&
+                    leaf_source(s, (jn_value){0, p})->tensor.requires_grad;
+    return jn_calls_in_turn(s->g, s->active, params);
 }
 
 unsigned jcv_stage_of(const jcv_staging *s, jn_value v) {

@@ -30,6 +30,9 @@ janus_status jcv_find_cuts(jcv_staging *s, jn_arena *a);
 /* Marks the nodes that gradients flow through to parameter `param`; JCV_ANY_LEAF: any that requires
  * grad. */
 void jcv_find_active(const jcv_staging *s, const jn_subgraph *g, uint32_t param, bool *active);
+/* Of main in several stages, in exact numerics: what a stage hands on has a sum of its own; after
+ * `active`. */
+janus_status jcv_check_turns(const jcv_staging *s, jn_arena *a);
 unsigned jcv_stage_of(const jcv_staging *s, jn_value v);
 /* Keys of rows stay within a stage: a gradient of each is a run, which has the marks of its own
  * (docs/adr/0054-rows-of-lists.md). */
