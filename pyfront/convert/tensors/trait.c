@@ -183,6 +183,8 @@ void jcv_trait_survey(jcv *c, const jcv_trait *t) {
         for (size_t i = 0; i < c->ctxs.n; i++)
             again = lower_calls(q, c->ctxs.data[i]) || again;
     }
+    for (size_t i = 0; i < c->ctxs.n && !any; i++) /* a value in a loop may be asked of first */
+        settle_around(q, c->ctxs.data[i]);
 }
 
 /* ---- as the graph finds ------------------------------------------------------------------------
