@@ -19,9 +19,10 @@ typedef jpy_region_held region;
 /* What was computed again of a region. */
 typedef struct found {
     region *r;
-    jpy_val *operands; /* per parameter of the stage; kind NONE: not known */
-    jpy_val *y;        /* per result of the node; kind NONE: not known */
-    jpy_edge *now;     /* where they come from */
+    jpy_val *operands;      /* per parameter of the stage; kind NONE: not known */
+    jpy_val *y;             /* per result of the node; kind NONE: not known */
+    jpy_edge *now;          /* where they come from */
+    janus_tensor **results; /* owned: per result of the run the one without a history; NULL: none */
 } found;
 
 /* ... and of its call: the stages follow each other, so it is done of all. */
@@ -61,6 +62,25 @@ static jpy_val input(const region *r, size_t i) {
     return known ? v : (jpy_val){.kind = JPY_NOT_KNOWN};
 }
 
+/* What has no history is kept by ops, too, and is the program's: of the stage's results and
+ * operands, which out and x->operands are, those that leave. */
+static void take_plain(const found *x, const jpy_val *out) {
+    const jn_subgraph *main = x->r->e->main;
+    const jn_node *call = NULL;
+    for (size_t i = 1; i < main->nodes.n && !call; i++)
+        if (main->nodes.data[i]->subs[0] == x->r->stage->sub)
+            call = main->nodes.data[i];
+    for (size_t i = 0; call && i < x->r->e->n_results; i++) {
+        jn_value v = main->results.data[i];
+        const jpy_val *from = v.node == call->id ? &out[v.index] : NULL;
+        for (uint32_t k = 0; k < call->n_in && !from; k++)
+            if (v.node && jn_value_equal(call->in[k], v))
+                from = &x->operands[k];
+        if (from && from->kind == JANUS_KIND_TENSOR)
+            janus_tensor_retain(x->results[i] = from->t);
+    }
+}
+
 /* By the graph, op by op. */
 static int replayed(const found *x) {
     const region *r = x->r;
@@ -75,6 +95,8 @@ static int replayed(const found *x) {
         edges[r->stage->in.data[i].param] = r->edges[i];
     if (rc == 0)
         rc = jpy_replay(r->e, r->stage, in, edges, r->rng, x->operands, out);
+    if (rc == 0)
+        take_plain(x, out);
     for (unsigned i = 0; i < r->n_out && rc == 0; i++) {
         jpy_val *v = &out[r->stage->place.data[i]];
         if (v->kind != JANUS_KIND_TENSOR)
@@ -105,10 +127,10 @@ static bool unchanged(const region *r) {
     return same;
 }
 
-/* The tracked results inside what the function returned, by their numbers. */
+/* The results inside what the function returned, by the places that the run has of them. */
 static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
-    if (r->kind == JPY_MAKE_RESULT && r->grad) {
-        out[r->grad - 1] = o;
+    if (r->kind == JPY_MAKE_RESULT) {
+        out[r->slot] = o;
     } else if (r->kind == JPY_MAKE_OPTION) {
         if (r->n > 1 ? jpy_tensor_check(o) : o != Py_None)
             collect(r->items[0], o, out);
@@ -135,12 +157,17 @@ static void collect(const jpy_recipe *r, PyObject *o, PyObject **out) {
     }
 }
 
-/* `t` is result i of a stage. */
-static int take(const again *a, unsigned stage, unsigned i, jpy_tensor *t) {
+/* `t` is a result of the run. */
+static int take(const again *a, uint32_t slot, jpy_tensor *t) {
+    const jpy_entry *e = a->asked->e;
+    uint32_t tracked = slot < e->grad_of.n ? e->grad_of.data[slot] : 0;
     for (unsigned k = 0; k < a->n; k++) {
         const found *x = &a->of[k];
-        if (x->r->stage != &x->r->e->stages[stage])
+        if (!tracked)
+            janus_tensor_retain(x->results[slot] = t->t);
+        if (!tracked || x->r->stage != &e->stages[e->place[tracked - 1].stage])
             continue;
+        unsigned i = e->place[tracked - 1].out;
         if (jpy_tensor_val(t, &x->y[i]) < 0) {
             x->y[i] = JPY_VAL_NONE;
             return -1;
@@ -154,6 +181,11 @@ static int take(const again *a, unsigned stage, unsigned i, jpy_tensor *t) {
 static void forget(const found *x) {
     for (unsigned i = 0; i < x->r->n_out; i++)
         jpy_val_release(&x->y[i]);
+    for (unsigned i = 0; x->results && i < x->r->e->n_results; i++) {
+        if (x->results[i])
+            janus_tensor_release(x->results[i]);
+        x->results[i] = NULL;
+    }
     for (size_t i = 0; i < x->r->stage->sub->params.n; i++)
         jpy_val_release(&x->operands[i]);
     for (unsigned i = 0; x->now && i < x->r->n_out; i++) {
@@ -180,13 +212,13 @@ static int called(again *a) {
     jpy_no_grad_mode = mode;
     jpy_plain_end();
     jpy_autocast_word = autocast;
-    PyObject **got = jn_calloc(r->e->n_tracked + 1, sizeof *got);
+    PyObject **got = jn_calloc(r->e->n_results + 1, sizeof *got);
     int rc = o && got ? 0 : -1;
     if (rc == 0)
         collect(r->e->result, o, got);
-    for (unsigned i = 0; i < r->e->n_tracked && rc == 0; i++)
+    for (unsigned i = 0; i < r->e->n_results && rc == 0; i++)
         if (got[i] && jpy_tensor_check(got[i]))
-            rc = take(a, r->e->place[i].stage, r->e->place[i].out, (jpy_tensor *)got[i]);
+            rc = take(a, i, (jpy_tensor *)got[i]);
     Py_XDECREF(o);
     jn_free(got);
     return rc;
@@ -322,7 +354,7 @@ static janus_tensor *computed(const again *a, const found *x, uint32_t slot) {
     const jpy_entry *e = x->r->e;
     const jpy_val *v = NULL;
     if (slot >= e->grad_of.n || !e->grad_of.data[slot])
-        return NULL;
+        return slot < e->n_results ? x->results[slot] : NULL;
     jpy_place at = e->place[e->grad_of.data[slot] - 1];
     for (unsigned k = 0; k < a->n; k++)
         if (a->of[k].r->stage == &e->stages[at.stage] && (a->called || &a->of[k] == x))
@@ -460,7 +492,8 @@ static bool begin(again *a, const region *r) {
         jpy_node_retain(s->node);
         x->y = jn_calloc(s->n_out + s->stage->sub->params.n + 1, sizeof *x->y);
         x->now = jn_calloc(s->n_out + 1, sizeof *x->now);
-        if (!x->y || !x->now)
+        x->results = jn_calloc(s->e->n_results + 1, sizeof *x->results);
+        if (!x->y || !x->now || !x->results)
             return false;
         x->operands = x->y + s->n_out;
     }
@@ -472,6 +505,7 @@ static void end(again *a) {
         found *x = &a->of[k];
         if (x->y && x->operands)
             forget(x);
+        jn_free(x->results);
         jn_free(x->now);
         jn_free(x->y);
         if (x->r->given_up && x->r->args)
