@@ -5,7 +5,7 @@ from . import _other_project
 _other_project.refuse(__path__)
 
 from . import (_C, _between, _compat, _elements, _generator, _limits, _math, _pairs, _places, _random, _runs, _shape,  # noqa: E402
-               _stacks, _statistics, _tensor)
+               _stacks, _statistics, _tensor, _arrays)
 from ._C import __version__  # noqa: E402
 
 # Everything public of the C part and of these modules is a name of the package.

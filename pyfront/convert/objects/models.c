@@ -88,7 +88,9 @@ static void add_later(jcv *c, PyObject *o) {
     jcv_own(c, Py_NewRef(add));
     if (PyDict_DelItem(tables.later, module) < 0)
         jcv_refuse_py(c);
-    jcv_own(c, PyObject_CallNoArgs(add));
+    PyObject *also = jcv_own(c, PyObject_CallNoArgs(add));
+    if (PyDict_Check(also) && PyDict_Update(tables.back, also) < 0)
+        jcv_refuse_py(c);
 }
 
 PyObject *jcv_model_of(jcv *c, PyObject *o) {

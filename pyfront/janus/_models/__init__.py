@@ -102,5 +102,13 @@ def _of_dataclasses():
     MODELS[dataclasses.astuple] = copies._astuple
 
 
-# By the name of a module: what adds the models of its functions, once the program calls one of them.
-LATER = {"statistics": _of_statistics, "dataclasses": _of_dataclasses}
+def _of_arrays():
+    from . import arrays
+    from .._arrays import numpy
+    MODELS[numpy] = arrays._numpy
+    return arrays.MADE
+
+
+# By the name of a module: what adds the models of its functions, once the program calls one of them; it may return a dict like
+# ALSO_MADE.
+LATER = {"statistics": _of_statistics, "dataclasses": _of_dataclasses, "janus._arrays": _of_arrays}
