@@ -34,20 +34,32 @@ static const jpy_node_class freed_class = {"Graph", raise_freed, NULL, NULL, NUL
 
 bool jpy_is_freed(const jpy_node *n) { return n && n->cls == &freed_class; }
 
-PyObject *jpy_freed_tensor(janus_tensor *t) {
+PyObject *jpy_freed_tensor(janus_tensor *t, const jpy_entry *e, PyObject *const *slots) {
     static PyObject *leaf; /* nodes that lead nowhere are not asked for gradients */
     janus_tensor *one;
     if (!leaf && jn_tensor_empty(JANUS_F32, 0, NULL, &one) == JANUS_OK &&
         (leaf = jpy_tensor_take(one)))
         ((jpy_tensor *)leaf)->requires_grad = true;
-    jpy_edge edge = {.leaf = (jpy_tensor *)leaf};
-    jpy_node *n = leaf ? jpy_node_new(&freed_class, 1, 1, &edge, 0) : NULL;
-    if (!n) {
+    /* ... and where inputs are given those alone that lead to one of them */
+    jpy_edge *edges = leaf ? jn_calloc(e->inputs.n + 1, sizeof *edges) : NULL;
+    unsigned n = 0;
+    bool ok = edges != NULL;
+    if (ok)
+        edges[n++].leaf = (jpy_tensor *)leaf;
+    for (size_t i = 0; i < e->inputs.n && ok && slots && n < UINT16_MAX; i++) {
+        PyObject *o =
+            e->inputs.data[i].kind == JANUS_KIND_TENSOR ? slots[e->inputs.data[i].slot] : NULL;
+        if (o && jpy_tensor_check(o) && jpy_tensor_tracked((jpy_tensor *)o))
+            ok = jpy_tensor_edge((jpy_tensor *)o, &edges[n++]) >= 0;
+    }
+    jpy_node *node = ok ? jpy_node_new(&freed_class, n, 1, edges, 0) : NULL;
+    jn_free(edges);
+    if (!node) {
         janus_tensor_release(t);
         return NULL;
     }
-    PyObject *o = jpy_tensor_take_node(t, n, 0);
-    jpy_node_release(n);
+    PyObject *o = jpy_tensor_take_node(t, node, 0);
+    jpy_node_release(node);
     return o;
 }
 
@@ -107,7 +119,7 @@ static PyObject *result_object(making *m, const jpy_recipe *r) {
         jpy_place at = m->e->place[r->grad - 1];
         return jpy_tensor_take_node(t, m->nodes[at.stage], at.out);
     }
-    PyObject *o = r->freed && history ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    PyObject *o = r->freed && history ? jpy_freed_tensor(t, m->e, m->slots) : jpy_tensor_take(t);
     if (o)
         ((jpy_tensor *)o)->no_version = r->uncounted;
     return o;

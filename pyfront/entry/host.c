@@ -303,8 +303,10 @@ static janus_status wrap(void *ctx, janus_tensor *t, int64_t tag, janus_object *
     if (tag == JPY_TAG_FREED && ((jpy_host *)ctx)->e->local)
         return jn_error(JANUS_ASSUMPTION_FAILED, "a tensor stored that requires grad remains");
     janus_tensor_retain(t);
-    bool waits = ((jpy_host *)ctx)->e->remains; /* for its node: jpy_region_nodes() */
-    PyObject *o = tag == JPY_TAG_FREED && !waits ? jpy_freed_tensor(t) : jpy_tensor_take(t);
+    const jpy_host *h = ctx;
+    bool waits = h->e->remains; /* for its node: jpy_region_nodes() */
+    PyObject *o =
+        tag == JPY_TAG_FREED && !waits ? jpy_freed_tensor(t, h->e, h->slots) : jpy_tensor_take(t);
     *out = o;
     return hold(ctx, o);
 }

@@ -60,8 +60,9 @@ PyObject *jpy_host_object(const janus_host_value *v);
 /* Whether what is said of the values may have been made of floats. */
 bool jpy_host_says_floats(const janus_host_value *items, unsigned n);
 void jpy_host_free(jpy_host *h);
-/* New tensor whose history backward has used up; takes the reference to `t`. */
-PyObject *jpy_freed_tensor(janus_tensor *t);
+/* New tensor whose history backward has used up; takes the reference to `t`. Where that came from
+ * is what an entry was given that has a history, as `slots` of its guards say; NULL: not known. */
+PyObject *jpy_freed_tensor(janus_tensor *t, const jpy_entry *e, PyObject *const *slots);
 /* Whether a tensor with this node is one. */
 bool jpy_is_freed(const jpy_node *n);
 
