@@ -141,10 +141,28 @@ static void not_by_dict(jcv *c, PyObject *o, bool write) {
         jcv_refuse(c, "an attribute of an object whose __dict__ is used");
 }
 
+/* Whether the Python that runs is the package's own. */
+static bool in_package(const jcv *c) {
+    PyObject *module = c->frame ? PyDict_GetItemString(c->frame->globals, "__name__") : NULL;
+    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    return text && strncmp(text, "janus.", 6) == 0;
+}
+
+/* What a model has for itself alone is not there for the program. */
+static bool is_of_model(jcv *c, PyTypeObject *t, PyObject *name) {
+    PyTypeObject *real = jcv_stands_for(t);
+    const char *text = PyUnicode_AsUTF8(name);
+    return real != t && text && text[0] == '_' && text[1] != '_' && !jcv_lookup(c, real, name) &&
+           !in_package(c);
+}
+
 static jcv_av *instance_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyTypeObject *t = Py_TYPE(o->py);
     if (!jcv_generic_attrs(t))
         jcv_refuse(c, "%s reads attributes in its own way", t->tp_name);
+    if (is_of_model(c, t, name))
+        jcv_refuse(c, "the attribute %s of a %s", PyUnicode_AsUTF8(name),
+                   jcv_stands_for(t)->tp_name);
     jcv_attr *w = jcv_find_attr(c, o->py, name);
     if (w) {
         jcv_av *v = c->slots.data[w->slot];
