@@ -94,15 +94,20 @@ static bool is_plain_number(jcv *c, jcv_av *a) {
            (t && t == Py_TYPE(Py_None));
 }
 
+static bool is_constant_number(const jcv_av *a) {
+    return a->kind == AV_PY && (PyLong_CheckExact(a->py) || PyFloat_CheckExact(a->py) ||
+                                PyBool_Check(a->py) || a->py == Py_None);
+}
+
 /* Whether the run may find nothing in it: there is a number or a letter in most. */
 static bool may_be_empty(jcv *c, const jcv_av *a) {
     if (a->kind == AV_PY)
         return false;
     for (size_t i = 0; i < a->words->pieces.n; i++) {
         piece p = a->words->pieces.data[i];
-        bool some = p.say.how == JPY_SAY_TEXT && PyUnicode_GET_LENGTH(p.say.text);
+        bool some = !p.say.n && p.say.text && PyUnicode_GET_LENGTH(p.say.text);
         for (unsigned k = 0; k < p.say.n; k++)
-            some = some || is_plain_number(c, p.args[k]);
+            some = some || is_plain_number(c, p.args[k]) || is_constant_number(p.args[k]);
         if (some)
             return false;
     }
