@@ -93,7 +93,7 @@ def test_a_region_is_given_a_view_whose_root_was_written(view, write):
     assert f.stats()["disproved"] == 0 and f.stats()["region_hits"] + f.stats()["graph"] > 0
 
 
-REGION = "def f(w, x):\n    d = w * 2\n    x.numpy()\n    b = {view}\n    x.numpy()\n    {write}\n    x.numpy()\n    c = b * 2\n    return {end}\n"
+REGION = "def f(w, x):\n    d = w * 2\n    x.numpy() + 0\n    b = {view}\n    x.numpy() + 0\n    {write}\n    x.numpy() + 0\n    c = b * 2\n    return {end}\n"
 
 
 @pytest.mark.parametrize("options", [{"verify": "never"}, {}], ids=str)
