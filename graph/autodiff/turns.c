@@ -108,16 +108,19 @@ static bool in_turn(uses a, uses b) {
 bool jn_sums_in_turn(const jn_sweep *s, const jn_node *n, const jn_call_shape *c,
                      const bool *arriving, uint32_t i) {
     enum { MOST = 4096 };
-    uint32_t p = c->first_param + i, found = 0;
-    jn_value x = n->in[c->first_in + i];
-    uses of = uses_behind(s, n->id, x), others = {0, OUTSIDE};
+    const uint32_t p = c->first_param + i;
+    uses of = {0, OUTSIDE}, others = of; /* of the operand, of the results met so far */
+    bool found = false;
     for (uint32_t r = 0; r < c->n_results; r++) {
         unsigned left = MOST;
         const search q = {NULL, s->f, &left};
         if ((arriving && !arriving[r]) || !hands_on(&q, c, r, p))
             continue;
+        if (!found)
+            of = uses_behind(s, n->id, n->in[c->first_in + i]);
+        found = true;
         uses now = uses_behind(s, n->id, (jn_value){n->id, r});
-        if (!in_turn(of, now) || (found++ && !in_turn(others, now)))
+        if (!in_turn(of, now) || !in_turn(others, now))
             return false;
         add_use(&others, now.n, now.first);
     }

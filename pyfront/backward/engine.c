@@ -488,12 +488,14 @@ _Thread_local uint64_t jpy_backward_ops;
 
 _Thread_local bool jpy_backward_retains;
 
-/* Runs it; `followed`: it has been. */
-static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
-                   bool followed) {
-    bool retains = jpy_backward_retains;
-    int rc = followed ? 0 : collect(e, roots, n_roots);
+static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, unsigned n_roots) {
+    bool retains = jpy_backward_retains, was = jpy_no_grad_mode;
     jpy_backward_retains = e->retain_graph;
+    jpy_no_grad_mode = !e->create_graph;
+    int followed = e->traces && n_roots == 1 && !e->n_inputs
+                       ? jpy_history_follow(roots, seeds, e->retain_graph)
+                       : 0;
+    int rc = followed < 0 ? -1 : followed ? 0 : collect(e, roots, n_roots);
     if (rc == 0 && !followed) {
         rc = begin_sums(e);
         for (unsigned i = 0; rc == 0 && i < n_roots; i++)
@@ -501,8 +503,9 @@ static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, un
         int grouped = rc == 0 && e->noting ? jpy_groups_run(e) : 0;
         rc = rc < 0 || grouped < 0 ? -1 : run(e, grouped > 0);
     }
-    jpy_backward_retains = retains;
     jpy_engine_free(e);
+    jpy_backward_retains = retains;
+    jpy_no_grad_mode = was;
     for (unsigned i = 0; rc < 0 && i < e->n_inputs; i++)
         jpy_val_release(&e->captured[i]);
     return rc;
@@ -515,17 +518,12 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .n_inputs = n_inputs,
                     .captured = out,
                     .retain_graph = retain_graph,
-                    .create_graph = create_graph};
-    e.noting = jpy_groups_possible(create_graph);
-    e.traces = jpy_stretches_possible(create_graph);
-    bool was = jpy_no_grad_mode;
+                    .create_graph = create_graph,
+                    .noting = jpy_groups_possible(create_graph),
+                    .traces = jpy_stretches_possible(create_graph)};
     uint64_t ops = jn_ops_run.eager;
-    jpy_no_grad_mode = !create_graph;
-    int followed =
-        e.traces && n_roots == 1 && !n_inputs ? jpy_history_follow(roots, seeds, retain_graph) : 0;
-    int rc = followed < 0 ? -1 : run_all(&e, roots, seeds, n_roots, followed > 0);
+    int rc = run_all(&e, roots, seeds, n_roots);
     jpy_backward_ops += jn_ops_run.eager - ops;
-    jpy_no_grad_mode = was;
     return rc;
 }
 
@@ -538,11 +536,7 @@ int jpy_backward_until(const jpy_val *roots, const jpy_val *seeds, unsigned n_ro
                     .retain_graph = retain_graph,
                     .create_graph = create_graph,
                     .between = true};
-    bool was = jpy_no_grad_mode;
-    jpy_no_grad_mode = !create_graph;
-    int rc = run_all(&e, roots, seeds, n_roots, false);
-    jpy_no_grad_mode = was;
-    return rc;
+    return run_all(&e, roots, seeds, n_roots);
 }
 
 /* ---- between values -----------------------------------------------------------------------------

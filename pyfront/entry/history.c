@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which groups of a node are used up (history.h); whether gradients flow between its results, and
  * in which order those of its operands are complete. */
-#include "ops/op_ids.h"
 #include "pyfront/entry/parts.h"
+#include "pyfront/tape/tape.h"
 
 uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins) {
     uint32_t first = 0;
@@ -65,7 +65,7 @@ static uint64_t least(uint64_t a, unsigned bits) {
 
 /* Of the first node that uses the parameter, at this depth and below; false: none does.  Later
  * nodes have smaller numbers, since their gradients are complete before; a node's operands have
- * their order, but for the weight of a linear layer, as in jpy_node_turn(). */
+ * the order of jpy_op_turn(). */
 static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, uint64_t *out) {
     const jn_value p = {0, param};
     const unsigned shift = (DEEPEST - 1 - depth) * NODE_BITS + OPERAND_BITS;
@@ -76,8 +76,7 @@ static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, uint
         for (uint32_t k = 0; k < n->n_in; k++) {
             if (!jn_value_equal(n->in[k], p))
                 continue;
-            uint64_t inside = n->op->id == JN_OP_ID_linear ? (k + 1) % 3 : k;
-            inside = least(inside, OPERAND_BITS);
+            uint64_t inside = least(jpy_op_turn(n->op, k), OPERAND_BITS);
             bool used = !n->subs[0] || depth + 1 == DEEPEST;
             for (int s = 0; s < 2 && n->subs[s] && k >= condition && !used; s++)
                 used = first_use(n->subs[s], k - condition, depth + 1, &inside);

@@ -258,13 +258,16 @@ bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
     return !x || x->leads(x->user, out, in);
 }
 
-/* In PyTorch a linear layer's weight is turned by an op of its own, so it comes last. */
+uint32_t jpy_op_turn(const jn_op *op, uint32_t in) {
+    return op->id == JN_OP_ID_linear ? (in + 1) % 3 : in;
+}
+
 uint64_t jpy_node_turn(jpy_node *n, unsigned in) {
     const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
     const jpy_op_data *d = n->cls == &jpy_op_class ? jpy_node_data(n) : NULL;
     if (x && x->turn)
         return x->turn(x->user, in);
-    return d && d->op->id == JN_OP_ID_linear ? (in + 1) % 3 : in;
+    return d ? jpy_op_turn(d->op, in) : in;
 }
 
 bool jpy_node_goes_on(jpy_node *n) {

@@ -151,6 +151,9 @@ typedef struct jpy_external {
     bool for_good; /* its ops cannot be recorded */
     jpy_edge *now; /* n_out, owned: where its results are; NULL: here */
 } jpy_external;
+/* The place of an op's operand among those whose gradients it completes.  In PyTorch a linear
+ * layer's weight is turned by an op of its own, so it comes last. */
+uint32_t jpy_op_turn(const jn_op *op, uint32_t in);
 /* After a backward() without retain_graph that a node has ended by raising. */
 void jpy_node_raised(jpy_node *n);
 /* edges: one per operand, from jpy_tensor_edge(); node with n_out results.  On failure free_user is
