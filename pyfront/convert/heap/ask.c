@@ -60,7 +60,7 @@ void jcv_ask_empty(jcv *c, jcv_av *o) {
     PyObject *samples = o->kind == AV_HOST ? jcv_samples(c, o) : NULL;
     for (Py_ssize_t i = 0; samples && i < PyList_GET_SIZE(samples); i++) {
         PyObject *s = PyList_GET_ITEM(samples, i);
-        if (!PyList_CheckExact(s) && !PyTuple_CheckExact(s))
+        if (!PyList_CheckExact(s) && !PyTuple_Check(s))
             return;
         empty = empty || !Py_SIZE(s);
         some = some || Py_SIZE(s);

@@ -87,7 +87,7 @@ static PyObject *object_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample)
     }
     if (n->op == JN_OP(host_item) && n->in[1]->node && n->in[1]->node->kind == JCV_SCALAR_CONST) {
         PyObject *o = object_for(c, n->in[0], root, sample);
-        if (!o || !(PyList_CheckExact(o) || PyTuple_CheckExact(o)))
+        if (!o || !(PyList_CheckExact(o) || PyTuple_Check(o)))
             return NULL;
         int64_t i = n->in[1]->node->scalar.i, size = PySequence_Fast_GET_SIZE(o);
         i += i < 0 ? size : 0;
@@ -188,7 +188,7 @@ static bool scalar_for(jcv *c, jcv_val *v, jcv_val *root, PyObject *sample, janu
         out->i = (int64_t)(intptr_t)Py_TYPE(o);
         return true;
     }
-    bool sized = PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o);
+    bool sized = PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_CheckExact(o);
     /* what the graph writes of the caller's is longer or shorter by then than the sample is */
     const jcv_live *live = jcv_live_object(c, o);
     if (n->op == JN_OP(host_len) && sized && (!live || live->site)) {

@@ -24,12 +24,12 @@ static PyObject *address(void *o) { return PyLong_FromVoidPtr(o); }
 
 /* coarse: the type, and whether there are items. */
 static PyObject *kind_of_value(PyObject *v, bool coarse) {
-    if (coarse && (PyList_CheckExact(v) || PyTuple_CheckExact(v) || PyDict_CheckExact(v)))
+    if (coarse && (PyList_CheckExact(v) || PyTuple_Check(v) || PyDict_CheckExact(v)))
         return Py_BuildValue("(NO)", address(Py_TYPE(v)), PyObject_Size(v) ? Py_True : Py_False);
     if (coarse)
         return address(Py_TYPE(v));
     bool itself = PyUnicode_CheckExact(v) || PyBool_Check(v) || v == Py_None;
-    if (PyList_CheckExact(v) || PyTuple_CheckExact(v)) /* code that takes it apart has to know */
+    if (PyList_CheckExact(v) || PyTuple_Check(v)) /* code that takes it apart has to know */
         return Py_BuildValue("(Nn)", address(Py_TYPE(v)), Py_SIZE(v) < MANY ? Py_SIZE(v) : MANY);
     return itself ? Py_NewRef(v) : address(jcv_is_enum(v) ? (void *)v : (void *)Py_TYPE(v));
 }
@@ -123,7 +123,7 @@ static PyObject *place_in(PyObject *o, PyObject *name) {
 }
 
 static void go_inside(walk *w, PyObject *o, PyObject *place) {
-    for (Py_ssize_t i = 0; (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && i < Py_SIZE(o); i++)
+    for (Py_ssize_t i = 0; (PyList_CheckExact(o) || PyTuple_Check(o)) && i < Py_SIZE(o); i++)
         come_to(w, PySequence_Fast_GET_ITEM(o, i), place);
     PyObject *d = PyDict_CheckExact(o) ? o : attributes(o), *name, *v;
     Py_ssize_t pos = 0;
@@ -155,7 +155,7 @@ PyObject *jcv_kinds_below(jcv *c, PyObject *samples) {
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w.found) && good; i++) {
         PyObject *o = PyList_GET_ITEM(w.found, i), *place = PyList_GET_ITEM(w.places, i);
-        bool part = PyList_CheckExact(o) || PyTuple_CheckExact(o);
+        bool part = PyList_CheckExact(o) || PyTuple_Check(o);
         if ((part && !jcv_list_has(types, (PyObject *)Py_TYPE(o))) ||
             PySet_Contains(nodes, place) <= 0)
             continue;
