@@ -267,6 +267,18 @@ bool jcv_own_class(jcv *c, PyTypeObject *t) {
            jcv_lookup(c, t, name) == _PyType_Lookup(&PyBaseObject_Type, name);
 }
 
+/* Whether an attribute of the type is what its objects have, as far as they were seen. */
+static bool is_of_type(jcv *c, jcv_av *o, PyTypeObject *t, PyObject *name, PyObject *d) {
+    PyObject *seen = jcv_samples(c, o);
+    bool is = !Py_TYPE(d)->tp_descr_get && !Py_TYPE(d)->tp_descr_set && !jcv_live_attr(c, t, name);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(seen) && is; i++) {
+        PyObject *v = jpy_plain_attr(PyList_GET_ITEM(seen, i), name);
+        is = v == d;
+        Py_XDECREF(v);
+    }
+    return is;
+}
+
 jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
     if (!jcv_type_known(c, o)) {
         jcv_widen_types(c, o, name);
@@ -315,6 +327,10 @@ jcv_av *jcv_host_attr(jcv *c, jcv_av *o, PyObject *name) {
         PyObject *function = jcv_own(c, PyObject_GetAttrString(d, "__func__"));
         jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, function)));
         return jcv_py(c, function, NULL);
+    }
+    if (d && jcv_is_functions(d) && is_of_type(c, o, t, name, d)) {
+        jcv_of_the_type(c, t, name, jcv_own(c, PyTuple_Pack(1, d)));
+        return jcv_type_value(c, t, name, d);
     }
     if (d && (Py_TYPE(d)->tp_descr_get || Py_TYPE(d)->tp_descr_set) && !jpy_is_member(t, d))
         jcv_refuse(c, "the attribute %s of %s", PyUnicode_AsUTF8(name), t->tp_name);

@@ -20,10 +20,20 @@ static bool callable(PyObject *v) {
     return !jpy_tensor_check(v) && !PyList_Check(v) && !PyDict_Check(v) && PyCallable_Check(v);
 }
 
+/* Whether it is a record with a function in it. */
 static bool holds_callable(PyObject *v) {
     bool any = false;
     for (Py_ssize_t i = 0; PyTuple_CheckExact(v) && i < PyTuple_GET_SIZE(v); i++)
         any = any || callable(PyTuple_GET_ITEM(v, i)) || holds_callable(PyTuple_GET_ITEM(v, i));
+    return any;
+}
+
+bool jcv_is_functions(PyObject *v) {
+    PyObject *k, *item;
+    Py_ssize_t pos = 0;
+    bool any = callable(v) || holds_callable(v);
+    while (!any && PyDict_CheckExact(v) && PyDict_Next(v, &pos, &k, &item))
+        any = callable(item) || holds_callable(item);
     return any;
 }
 

@@ -295,6 +295,8 @@ jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i);
 jcv_av *jcv_pick_at(jcv *c, jcv_av *const *items, unsigned n, jcv_av *place);
 /* text of an AV_CHOICE whose keys are tuples of types, which the type of an object selects. */
 extern const char jcv_by_type[];
+/* Whether it is a function, a record of some or a dict of either: the graph has to know which. */
+bool jcv_is_functions(PyObject *v);
 /* The value of a real dict of functions; NULL: it is something else. */
 jcv_av *jcv_choice(jcv *c, jcv_av *d, jcv_av *key);
 jcv_av *jcv_call_choice(jcv *c, jcv_av *f, const jcv_args *args);
