@@ -182,6 +182,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/convert/tensors/reach.c \
 	pyfront/convert/tensors/tensors.h \
 	pyfront/convert/tensors/tracked.c \
+	pyfront/convert/tensors/viewed.c \
 	pyfront/convert/tensors/trait.c \
 	pyfront/convert/tensors/way.c \
 	pyfront/convert/tree/block.c \

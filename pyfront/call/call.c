@@ -256,6 +256,7 @@ typedef struct jpy_outcome {
     jpy_discarded what;
     jpy_entry *e;
     PyObject *failed; /* f->failed of it */
+    bool left;        /* the entry leaves such calls to CPython */
 } jpy_outcome;
 
 /* What comes of a discarded run for its entry; raised: CPython has ended the call with an
@@ -269,7 +270,8 @@ static void settle(jpy_function *f, const jpy_call *call, jpy_outcome *o, bool r
     size_t i = 0;
     while (i < f->entries.n && f->entries.data[i] != e)
         i++;
-    bool stays = raised ? jpy_hints_raised(f, e) : jpy_hints_discarded(f, e, call, o->failed);
+    bool stays =
+        raised || o->left ? jpy_hints_left(f, e) : jpy_hints_discarded(f, e, call, o->failed);
     if (stays) {
         o->what = AN_EXCEPTION;
     } else if (i < f->entries.n) {
@@ -322,8 +324,8 @@ static bool by_entries(jpy_function *f, const jpy_call *call, size_t nargsf, boo
         }
         discarded->what = got < 0 ? DISCARDED : NONE_RAN;
         f->fallbacks += got < 0;
-        if (got == -1) {
-            *discarded = (jpy_outcome){DISCARDED, e, f->failed};
+        if (got == -1 || got == JPY_LEFT) {
+            *discarded = (jpy_outcome){DISCARDED, e, f->failed, got == JPY_LEFT};
             f->failed = NULL;
             return false;
         }
@@ -360,7 +362,7 @@ static void learn(jpy_function *f, const jpy_call *call, const jpy_outcome *disc
 
 PyObject *jpy_function_enter(jpy_function *f, const jpy_call *call, bool *watched) {
     PyObject *result = NULL;
-    jpy_outcome discarded = {NONE_RAN, NULL, NULL};
+    jpy_outcome discarded = {NONE_RAN, NULL, NULL, false};
     *watched = false;
     if (JN_UNLIKELY(f->timed)) /* an exception, or another way out, was taken */
         jpy_function_time_no_more(f);
@@ -456,7 +458,7 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
         return PyObject_Vectorcall(f->callable, args, nargsf, kwnames);
     }
     jpy_call call = {args, PyVectorcall_NARGS(nargsf), kwnames};
-    jpy_outcome discarded = {NONE_RAN, NULL, NULL};
+    jpy_outcome discarded = {NONE_RAN, NULL, NULL, false};
     PyObject *result = NULL;
     bool rests = jpy_resting(f); /* it has a skeleton, which may pay */
     if (!rests && by_any_entry(f, &call, nargsf, false, &discarded, &result))

@@ -211,7 +211,7 @@ struct jpy_entry {
     JN_VEC(jn_loc) visited;        /* statements that the conversion ran, sorted; for explain */
     JN_VEC(jpy_left_out) left_out; /* likewise */
     uint64_t came;                 /* runs that came to one of these */
-    uint64_t raised; /* discarded runs of calls that CPython ended with an exception */
+    uint64_t left; /* discarded runs of calls that are left to CPython: jpy_hints_left() */
 };
 
 extern PyTypeObject *jpy_entry_type;

@@ -329,8 +329,8 @@ bool jpy_hints_discarded(jpy_function *f, jpy_entry *e, const jpy_call *call, Py
     return false;
 }
 
-bool jpy_hints_raised(const jpy_function *f, jpy_entry *e) {
-    return ++e->raised <= FEW_RUNS + e->runs || !f->measure;
+bool jpy_hints_left(const jpy_function *f, jpy_entry *e) {
+    return ++e->left <= FEW_RUNS + e->runs || !f->measure;
 }
 
 static long times_left_out(const jpy_function *f, const char *why) {

@@ -31,6 +31,9 @@ enum { JPY_ASSUMED_GRADIENT = -2 };
 /* The id of the asserts that an `if` of which numbers of the call decide goes that way: what fails
  * is as a guard that does not hold (convert/heap/only.c). */
 enum { JPY_ASSUMED_WAY = -3 };
+/* The id of the asserts that a result is no view of a tensor that the graph has not made
+ * (convert/tensors/viewed.c): the calls that return one are CPython's. */
+enum { JPY_ASSUMED_OWN = -4 };
 void jpy_hints_gradient(jpy_function *f);
 
 /* What is assumed where samples of objects have one type, and where none leads to a path.  If it
@@ -49,9 +52,9 @@ bool jpy_hint_usual(const jpy_function *f, const char *why);
  * often. */
 bool jpy_hint_rather(const jpy_function *f, const char *why, const char *than);
 
-/* A run was discarded, and CPython's ended with an exception, which a graph leaves to it; whether
+/* A run was discarded that a graph leaves to CPython, as where it ends with an exception; whether
  * the entry is good for other calls: where such calls are the most, a graph does not pay. */
-bool jpy_hints_raised(const jpy_function *f, jpy_entry *e);
+bool jpy_hints_left(const jpy_function *f, jpy_entry *e);
 /* Whether a list with one item stays apart from longer ones: what is made of its length is a size
  * of tensors, and graphs of all sizes are for none of 0 and 1. */
 bool jpy_hint_one_apart(const jpy_function *f, const jpy_src *s);

@@ -226,14 +226,15 @@ int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results) {
         jpy_prof_add(f, JN_PROF_FALLBACK, now);
     jpy_note(f, "discarded: %s%s%s", err->message, err->n_context ? ", " : "",
              err->n_context ? err->context[0] : "");
+    bool left = err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_OWN;
     if (err->code == JANUS_ASSUMPTION_FAILED && err->assumption == JPY_ASSUMED_GRADIENT)
         jpy_hints_gradient(f);
-    else if (err->code == JANUS_ASSUMPTION_FAILED)
+    else if (!left && err->code == JANUS_ASSUMPTION_FAILED)
         Py_XSETREF(f->failed,
                    PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace"));
     jpy_entry_drop_results(results, e->n_results + e->n_frames);
     PyErr_Clear();
-    return signal ? -2 : -1;
+    return signal ? -2 : left ? JPY_LEFT : -1;
 }
 
 int jpy_entry_run(jpy_function *f, jpy_entry *e, PyObject *const *slots, jpy_host *host,

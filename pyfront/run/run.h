@@ -22,6 +22,8 @@ janus_status jpy_entry_execute(jpy_function *f, jpy_entry *e, PyObject *const *s
  * entry is as good as before: -2: a signal has arrived, JPY_ANOTHER_WAY: it is not for calls like
  * this one. */
 enum { JPY_ANOTHER_WAY = -4 };
+/* ... or it leaves some calls to CPython, as this one. */
+enum { JPY_LEFT = -5 };
 int jpy_entry_discard(jpy_function *f, jpy_entry *e, jn_arg *results);
 /* Adds what a run has counted to the function's. */
 void jpy_entry_count(jpy_function *f, const janus_run_stats *s);

@@ -16,7 +16,7 @@ typedef struct jcv_ctx jcv_ctx;
 typedef struct jcv_node jcv_node;
 
 /* What may be so of a value on some paths only (tensors/trait.c). */
-enum { JCV_TRACKED, JCV_RECORDED, JCV_USED, JCV_N_TRAITS };
+enum { JCV_TRACKED, JCV_RECORDED, JCV_USED, JCV_NO_VIEW, JCV_N_TRAITS };
 /* Whether a value has such a trait: what is known for certain, and a bool of the graph. */
 typedef struct jcv_has {
     uint8_t certain;

@@ -159,7 +159,7 @@ static jpy_recipe *tensor_recipe(jcv *c, jcv_finishing *f, jcv_av *a, jpy_recipe
         jcv_refuse(c, "a tensor of the caller leaves the graph as a new one");
     if (jcv_may_be_written(c, rec->root))
         jcv_refuse(c, "a tensor leaves the graph that may be one of the caller's that was written");
-    if (jcv_views_others(c, v) && !jcv_own_after_rounds(c, v))
+    if (jcv_views_others(c, v) && !jcv_own_after_rounds(c, v) && !jcv_no_view(c, v))
         jcv_refuse(c, "a view of a tensor of the caller leaves the graph as a new one");
     for (size_t i = 0; i < f->escaped.n; i++)
         if (f->escaped.data[i]->root == rec->root && f->escaped.data[i] != rec) {

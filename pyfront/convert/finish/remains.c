@@ -37,7 +37,8 @@ static bool keeps_something(const jcv *c, const jcv_val *v) {
 }
 
 /* Whether a backward() from it uses something up: an op that is not recorded keeps nothing. */
-static const jcv_trait uses_up = {JCV_USED, keeps_something, &jcv_requires_grad, false, true};
+static const jcv_trait uses_up = {
+    .which = JCV_USED, .by_itself = keeps_something, .where = &jcv_requires_grad, .branches = true};
 
 /* Whether a node stores what may require grad. */
 static bool stores(const jcv_node *n) { return n->op == JN_OP(wire_put) && !jcv_is_put_without(n); }

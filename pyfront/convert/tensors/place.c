@@ -163,6 +163,7 @@ static int memory(const jcv *c, jcv_val *v) {
 }
 
 bool jcv_views_others(const jcv *c, jcv_val *v) { return memory(c, v) == VIEW; }
+bool jcv_has_own(const jcv *c, jcv_val *v) { return memory(c, v) == OWN; }
 
 bool jcv_goes_round(jcv *c, const jcv_node *loop) {
     if (loop->op->role != JN_ROLE_FOREACH || loop->out[0].ctx != c->main || c->ctx != c->main)

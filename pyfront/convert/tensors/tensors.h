@@ -63,6 +63,8 @@ void jcv_check_layouts(jcv *c, const jn_op *op, const jn_eager_arg *in, jcv_val 
 jcv_val *jcv_held(jcv *c, jcv_rec *r);
 /* Whether a value may be a view of a tensor that the graph has not made. */
 bool jcv_views_others(const jcv *c, jcv_val *v);
+/* Whether the graph has made it, whichever path is taken. */
+bool jcv_has_own(const jcv *c, jcv_val *v);
 /* Asserts that a loop has gone a round; not of one that is not main's, or that nobody counts. */
 bool jcv_goes_round(jcv *c, const jcv_node *loop);
 
@@ -179,6 +181,7 @@ typedef struct jcv_trait {
     const struct jcv_trait *where; /* NULL, or what it must have, too, to have it by itself */
     bool by_number;                /* what is read back has it if its number is not 0 */
     bool branches; /* a flag is made for what a branch of the function alone decides, too */
+    bool by_node;  /* what an op computes has it by itself or not, whatever its operands have */
 } jcv_trait;
 
 /* Whether it may have a history. */
@@ -198,6 +201,10 @@ bool jcv_trait_certain(jcv *c, const jcv_trait *t, jcv_val *v);
 void jcv_trait_is(const jcv_trait *t, jcv_val *v);
 /* A bool of the graph: whether v has it; NULL: *out_always says so. */
 jcv_val *jcv_trait_flag(jcv *c, const jcv_trait *t, jcv_val *v, bool *out_always);
+
+/* viewed.c: whether a float result is no view of a tensor that the graph has not made, on whichever
+ * path; where what ran decides it, it is asserted.  False: it may be one. */
+bool jcv_no_view(jcv *c, jcv_val *v);
 
 /* tracked.c: what requires grad */
 

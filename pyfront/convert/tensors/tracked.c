@@ -28,8 +28,10 @@ static bool by_itself(const jcv *c, const jcv_val *v) {
 }
 
 /* As an assumption what a branch of the function alone decides is not tried. */
-static const jcv_trait requires_grad = {JCV_TRACKED, by_itself, NULL, true, false};
-const jcv_trait jcv_requires_grad = {JCV_RECORDED, by_itself, NULL, true, true};
+static const jcv_trait requires_grad = {
+    .which = JCV_TRACKED, .by_itself = by_itself, .by_number = true};
+const jcv_trait jcv_requires_grad = {
+    .which = JCV_RECORDED, .by_itself = by_itself, .by_number = true, .branches = true};
 
 bool jcv_tracked_certain(jcv *c, jcv_val *v) {
     jcv_trait_survey(c, &requires_grad);

@@ -25,6 +25,9 @@ enum { NOT_ASKED, ON_ALL_PATHS, NOT_ON_ALL };
 
 static bool certain(const asking *q, jcv_val *v);
 
+/* Whether it may have the trait at all. */
+static bool may_have(const asking *q, const jcv_val *v) { return q->t->by_node || v->depends; }
+
 static bool is_loop(const jcv_node *n) {
     return jcv_role(n) == JN_ROLE_FOREACH || jcv_role(n) == JN_ROLE_WHILE;
 }
@@ -99,11 +102,11 @@ static bool certain_result(const asking *q, jcv_val *v, jcv_node *n) {
                 certain(q, body_of(n)->results.data[v->index]));
     } else if (is_invoke(n)) {
         const jcv_sure *f = sure(q, n->subs[0]);
-        return v->depends && (v->index >= f->n_results || f->results[v->index]);
+        return may_have(q, v) && (v->index >= f->n_results || f->results[v->index]);
     }
     bool any =
         q->t->by_itself(q->c, v) && (!q->t->where || certain(&(asking){q->c, q->t->where}, v));
-    bool computes = jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
+    bool computes = !q->t->by_node && jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
     for (unsigned i = 0; computes && v->depends && i < n->n_in && !any; i++)
         any = jcv_is_float(n->in[i]) && certain(q, n->in[i]);
     return any;
@@ -290,7 +293,7 @@ static void one_result_more(const asking *q, jcv_ctx *x, jcv_node *n, unsigned a
 static jcv_val *flag_of_call(const asking *q, const jcv_val *v, jcv_node *n) {
     jcv_ctx *f = n->subs[0];
     jcv_sure *of = sure(q, f);
-    if (!v->depends || v->index >= of->n_results)
+    if (!may_have(q, v) || v->index >= of->n_results)
         return &never;
     if (!of->flag_at)
         of->flag_at = jcv_alloc(q->c, of->n_results * sizeof *of->flag_at);
@@ -397,8 +400,9 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
     jcv_val *flag = &never;
     if (q->t->where && q->t->by_itself(q->c, v))
         flag = flag_of(&(asking){q->c, q->t->where}, v);
-    for (unsigned i = 0; jcv_role(n) == JN_ROLE_COMPUTE && i < n->n_in && v->depends; i++)
-        if (n->op->grad && jcv_is_float(n->in[i]))
+    bool computes = !q->t->by_node && jcv_role(n) == JN_ROLE_COMPUTE && n->op->grad;
+    for (unsigned i = 0; computes && i < n->n_in && v->depends; i++)
+        if (jcv_is_float(n->in[i]))
             flag = either(q, flag_of(q, n->in[i]), flag, v);
     return flag;
 }
@@ -406,7 +410,7 @@ static jcv_val *find_flag(const asking *q, jcv_val *v) {
 static jcv_val *flag_of(const asking *q, jcv_val *v) {
     if (certain(q, v))
         return &always;
-    if (!v->depends)
+    if (!may_have(q, v))
         return &never;
     if (!has(q, v)->flag) {
         jcv_val *flag = find_flag(q, v);
