@@ -122,6 +122,7 @@ typedef struct jpy_tensor_want {
 typedef struct jpy_type_look {
     PyObject *name, *found; /* NULL: nothing */
     bool plain;             /* found is any value without `__get__` and `__set__` */
+    PyTypeObject *kind; /* and its class is this one, or one that cannot become a descriptor's */
 } jpy_type_look;
 /* What a descriptor that was found holds in its memory: a property's functions, a static method's.
  */

@@ -129,7 +129,9 @@ PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool
             return found;
     if (w) {
         jpy_type_look look = {jpy_guards_own(g, name), jpy_guards_own(g, plain ? NULL : found),
-                              plain};
+                              plain, NULL};
+        if (plain)
+            look.kind = (PyTypeObject *)jpy_guards_own(g, (PyObject *)Py_TYPE(found));
         if (!jn_vec_push(&w->looks, look) || !add_parts(g, w, found))
             w->special = NULL; /* never the same again */
         learn_version(w);
@@ -139,7 +141,9 @@ PyObject *jpy_guards_lookup(jpy_guards *g, PyTypeObject *t, PyObject *name, bool
 
 static bool look_holds(PyTypeObject *t, const jpy_type_look *l) {
     PyObject *d = _PyType_Lookup(t, l->name);
-    return l->plain ? plain_value(d) : d == l->found;
+    if (!l->plain)
+        return d == l->found;
+    return plain_value(d) && (Py_TYPE(d) == l->kind || jpy_type_fixed(Py_TYPE(d)));
 }
 
 bool jpy_type_again(jpy_type_want *w) {

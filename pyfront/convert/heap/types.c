@@ -20,14 +20,20 @@ void jcv_guard_type(jcv *c, PyTypeObject *t) {
     }
 }
 
-PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name) {
+/* Whether what was found is a descriptor is said by its own class, later, too: the type
+ * that has it under a name stays as it is then. */
+static PyObject *look_up(jcv *c, PyTypeObject *t, PyObject *name, bool any_value) {
     jcv_guard_type(c, t);
-    return jpy_guards_lookup(c->guards, t, name, false);
+    PyObject *found = jpy_guards_lookup(c->guards, t, name, any_value);
+    if (found)
+        jcv_guard_type(c, Py_TYPE(found));
+    return found;
 }
 
+PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name) { return look_up(c, t, name, false); }
+
 PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name) {
-    jcv_guard_type(c, t);
-    return jpy_guards_lookup(c->guards, t, name, true);
+    return look_up(c, t, name, true);
 }
 
 PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name) {
