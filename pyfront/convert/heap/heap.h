@@ -304,6 +304,9 @@ bool jcv_makes_functions(const jpy_tree *n);
 
 /* state.c: copies of the slots, loops */
 
+/* Whether an instance was made here. */
+bool jcv_is_fresh(jcv *c, PyObject *o);
+
 jcv_state jcv_save(jcv *c);
 void jcv_restore(jcv *c, jcv_state s);
 /* Whether slot i held something else in s. */

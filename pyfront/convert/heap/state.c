@@ -64,13 +64,15 @@ static jcv_force carries(const jcv_av *a, bool numbers) {
     return numbers || jcv_number_kind(a) ? MERGE_NUMBERS : MERGE_ROUNDS;
 }
 
-/* Whether an instance was made inside the loop. */
+/* Whether an instance was made here, after n_fresh others. */
 static bool made_since(jcv *c, PyObject *o, size_t n_fresh) {
     for (size_t i = n_fresh; i < c->fresh.n; i++)
         if (c->fresh.data[i] == o)
             return true;
     return false;
 }
+
+bool jcv_is_fresh(jcv *c, PyObject *o) { return made_since(c, o, 0); }
 
 static void first_in_loop(jcv *c, const jcv_attr *a) {
     if (!a->name)

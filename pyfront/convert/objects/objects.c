@@ -264,13 +264,6 @@ jcv_av *jcv_fresh_attrs(jcv *c, PyObject *o) {
 /* ---- instances ----------------------------------------------------------------------------------
  */
 
-bool jcv_is_fresh(jcv *c, PyObject *o) {
-    for (size_t i = 0; i < c->fresh.n; i++)
-        if (c->fresh.data[i] == o)
-            return true;
-    return false;
-}
-
 /* ---- records ------------------------------------------------------------------------------------
  * What a recursion returns of instances that it has made: names and values of their attributes.
  * The caller makes an instance of them, so each call gives one of its own.

@@ -59,7 +59,6 @@ jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args 
 /* The place of what `d`, which a type has, reads of a named tuple; -1: it is no such
  * field. */
 int jcv_field_of(jcv *c, PyObject *d);
-bool jcv_is_fresh(jcv *c, PyObject *o);
 /* Sets, or deletes, an attribute of an instance made here. */
 void jcv_set_fresh(jcv *c, jcv_av *o, PyObject *name, jcv_av *v);
 void jcv_del_fresh(jcv *c, jcv_av *o, PyObject *name);

@@ -90,6 +90,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
         }
         if (o->kind == AV_PY && jcv_is_const(o))
             jcv_refuse(c, "identity of an object read while the graph runs");
+        if (o->kind == AV_PY && !o->src && jcv_is_fresh(c, o->py))
+            return 0; /* an instance that was made here and is known was stored nowhere */
         jcv_val *in[2] = {jcv_to_host(c, a)->val, jcv_to_host(c, b)->val};
         *out = &jcv_op(c, JN_OP(host_is), in, 2, NULL)->out[0];
         return -1;
