@@ -543,9 +543,13 @@ static bool is_written(jcv *c, jcv_av *o) {
 jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     check_sequence(c, o);
     c->host_items = true;
-    PyObject *got = jcv_item_samples(c, o, index);
     bool known = index->node && index->node->kind == JCV_SCALAR_CONST;
-    if (known && index->node->scalar.i < 0) {
+    int64_t at = known ? index->node->scalar.i : -1;
+    jcv_read *r = at >= 0 ? find_read(c, o->val, NULL, at) : NULL;
+    if (r && r->epoch == c->live_epoch)
+        return jcv_settled(c, r->av);
+    PyObject *got = jcv_item_samples(c, o, index);
+    if (known && at < 0) {
         jcv_val *in[2] = {jcv_host_len(c, o), index};
         index = &jcv_op(c, JN_OP(s_add), in, 2, NULL)->out[0];
     }
@@ -554,7 +558,10 @@ jcv_av *jcv_host_item(jcv *c, jcv_av *o, jcv_val *index) {
     v->root = is_written(c, o); /* its samples at this place say little */
     v->node->asked = known; /* who asks for one that the graph knows sees to it that it is there */
     jcv_av *a = of_samples(c, v, got);
-    return a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
+    a = a->kind == AV_HOST ? jcv_root(c, c->ctx, v, got) : a;
+    if (at >= 0)
+        keep_read(c, o->val, NULL, at, a);
+    return a;
 }
 
 jcv_av *jcv_box_item(jcv *c, jcv_av *box) {

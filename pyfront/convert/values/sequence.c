@@ -135,6 +135,14 @@ static jcv_av *places_of_slice(jcv *c, jcv_av *const *bounds, jcv_av *step, jcv_
     return start;
 }
 
+/* The slice, where all its bounds are known; NULL: the graph computes some. */
+static jcv_av *known_slice(jcv *c, jcv_av *const *bounds) {
+    for (int i = 0; i < 3; i++)
+        if (bounds[i]->kind != AV_PY)
+            return NULL;
+    return jcv_take(c, PySlice_New(bounds[0]->py, bounds[1]->py, bounds[2]->py));
+}
+
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool rows = jcv_is_stacked(base), list = rows || base->kind == AV_HOST;
@@ -171,6 +179,7 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *a = jcv_tuple(c, (jcv_av *[]){base, start, count, step}, step ? 4 : 3);
     a->kind = AV_SEQ;
     a->text = jcv_slice_text;
+    a->self = o == base ? known_slice(c, bounds) : NULL;
     if (rows || (t == &PyList_Type && jcv_live_site(c, c->at))) /* it is a list of its own */
         return jcv_list_of(c, jcv_feed, a, false, rows && base->named ? NULL : c->at);
     a->site = t == &PyList_Type ? c->at : NULL;
@@ -355,9 +364,43 @@ static jcv_av *all_over(jcv *c, const jcv_av *generator, jcv_av *items) {
     return jcv_try_all(c, g);
 }
 
+/* Those of all items that a slice with known bounds takes. */
+static jcv_av *part_of_all(jcv *c, const jcv_av *slice, const jcv_av *all) {
+    Py_ssize_t start, stop, step;
+    if (!all || PySlice_Unpack(slice->py, &start, &stop, &step) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    Py_ssize_t n = PySlice_AdjustIndices(all->n, &start, &stop, step);
+    jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
+    for (Py_ssize_t i = 0; i < n; i++)
+        items[i] = all->items[start + i * step];
+    return jcv_tuple(c, items, (unsigned)n);
+}
+
+/* A map() of one iterable that nothing was taken of. */
+static bool is_map(const jcv *c, const jcv_av *a) {
+    bool map = a->kind == AV_SEQ && a->slot && a->text && !strcmp(a->text, "map");
+    return map && a->n == 1 && c->slots.data[a->slot]->kind == AV_PY;
+}
+
+/* What it gives of all items, one after the other. */
+static jcv_av *mapped(jcv *c, jcv_av *map, const jcv_av *all) {
+    if (!all || !jcv_use_up(c, map))
+        return NULL;
+    jcv_av **items = jcv_alloc(c, (all->n + 1) * sizeof *items);
+    for (unsigned i = 0; i < all->n; i++)
+        items[i] = jcv_call1(c, map->self, all->items[i]);
+    return jcv_tuple(c, items, all->n);
+}
+
 jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
     if (is_one_by_one(c, a))
         return all_over(c, a, jcv_all_assumed(c, a->items[0]));
+    if (is_map(c, a))
+        return mapped(c, a, jcv_all_assumed(c, a->items[0]));
+    if (jcv_is_slice(a) && a->self)
+        return part_of_all(c, a->self, jcv_all_assumed(c, a->items[0]));
     if (a->kind == AV_SEQ && a->site && a->site->kind == JPY_LISTCOMP)
         jcv_peel_loop(c, a->site);
     if (a->kind != AV_HOST)
