@@ -78,6 +78,9 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     }
     a = jcv_there(c, a);
     b = jcv_there(c, b);
+    if (a != b && (a->kind == AV_SEQ || b->kind == AV_SEQ) && jcv_type_of(c, a) == &PyTuple_Type &&
+        jcv_type_of(c, b) == &PyTuple_Type) /* a slice that takes all items is that tuple */
+        jcv_refuse(c, "whether tuples of a length that only the graph knows are one");
     if (a->kind == AV_MAYBE || b->kind == AV_MAYBE)
         jcv_refuse(c, "identity of what a dict may have");
     if (a->kind == AV_HOST || b->kind == AV_HOST) {

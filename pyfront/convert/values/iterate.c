@@ -347,6 +347,17 @@ jcv_av *jcv_b_next(jcv *c, const jcv_args *a) {
     return jcv_taken(c, x, t->items[0]);
 }
 
+/* The tuple of what jcv_take_all() or jcv_list_of() have made for it, which nobody else has. */
+jcv_av *jcv_made_tuple(jcv *c, jcv_av *t) {
+    if (jcv_is_stacked(t))
+        t->named = (PyObject *)&PyTuple_Type;
+    else if (t->kind == AV_LIST)
+        t = c->slots.data[t->slot]; /* no way to an item is known: empty */
+    else if (t->kind == AV_HOST)
+        t = jcv_tuple_of_list(c, t);
+    return t;
+}
+
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
     jcv_av *t = jcv_tuple(c, NULL, 0);
     if (!list && a->n_pos && jcv_type_of(c, a->pos[0]) == &PyTuple_Type)
@@ -360,14 +371,8 @@ jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list) {
             return jcv_objects_of(c, (jcv_av *[]){jcv_rest(c, x)}, 1, at, list);
         t = unknown(x) ? jcv_take_all(c, x, &known, list ? at : NULL)
                        : all_of(c, x, list ? "list()" : "tuple()");
-        if (!known && !list && jcv_is_stacked(t))
-            t->named = (PyObject *)&PyTuple_Type;
-        else if (!known && !list && t->kind == AV_LIST)
-            t = c->slots.data[t->slot]; /* no way to an item is known: empty */
-        else if (!known && !list && t->kind == AV_HOST)
-            return jcv_tuple_of_list(c, t);
         if (!known)
-            return t;
+            return list ? t : jcv_made_tuple(c, t);
     }
     return list ? jcv_list(c, t->items, t->n) : t;
 }

@@ -84,6 +84,7 @@ static bool may_be_live(jcv *c, jcv_av *o) {
 enum { MAX_LENGTH = 16 };
 
 static const char as_long[] = "a list is as long as its slice";
+static const char longer[] = "a tuple is longer than its slice";
 
 /* A bound of a slice that is known, and near an end: *out, 0 where it is not given. */
 static bool near_bound(const jcv_av *a, long *out) {
@@ -146,6 +147,7 @@ static jcv_av *known_slice(jcv *c, jcv_av *const *bounds) {
 jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     jcv_av *step = bounds[2], *base = jcv_is_slice(o) ? o->items[0] : o;
     bool rows = jcv_is_stacked(base), list = rows || base->kind == AV_HOST;
+    bool tuple = jcv_type_of(c, o) == &PyTuple_Type; /* of the items of a list, at times */
     if (step->kind != AV_PY || !(step->py == Py_None || PyLong_Check(step->py)))
         jcv_refuse(c, "a slice with a computed step");
     if (step->py == Py_None || jcv_long(c, step) == 1)
@@ -180,9 +182,12 @@ jcv_av *jcv_slice(jcv *c, jcv_av *o, jcv_av *const *bounds) {
     a->kind = AV_SEQ;
     a->text = jcv_slice_text;
     a->self = o == base ? known_slice(c, bounds) : NULL;
-    if (rows || (t == &PyList_Type && jcv_live_site(c, c->at))) /* it is a list of its own */
-        return jcv_list_of(c, jcv_feed, a, false, rows && base->named ? NULL : c->at);
-    a->site = t == &PyList_Type ? c->at : NULL;
+    if (rows || (!tuple && jcv_live_site(c, c->at))) { /* it is a list of its own */
+        jcv_av *own = jcv_list_of(c, jcv_feed, a, false, tuple ? NULL : c->at);
+        return tuple ? jcv_made_tuple(c, own) : own;
+    }
+    a->named = tuple && t != &PyTuple_Type ? (PyObject *)&PyTuple_Type : NULL;
+    a->site = tuple ? NULL : c->at;
     return a;
 }
 
@@ -442,12 +447,14 @@ jcv_av *jcv_first_assumed(jcv *c, jcv_av *a, jcv_av *const *bounds) {
     long n = PyLong_CheckExact(stop->py) ? PyLong_AsLongAndOverflow(stop->py, &overflow) : -1;
     if (!list || !first || !one || n < 0 || n > MAX_LENGTH)
         return NULL;
+    bool tuple = jcv_type_of(c, a) == &PyTuple_Type; /* all of one is that tuple */
     jcv_val *in[2] = {jcv_seq_count(c, a), jcv_int_const(c, n)};
-    jcv_assert(c, &jcv_op(c, JN_OP(s_ge), in, 2, NULL)->out[0], as_long);
+    jcv_assert(c, &jcv_op(c, tuple ? JN_OP(s_gt) : JN_OP(s_ge), in, 2, NULL)->out[0],
+               tuple ? longer : as_long);
     jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
     for (long i = 0; i < n; i++)
         items[i] = jcv_seq_item(c, a, jcv_int_const(c, i));
-    return jcv_list(c, items, (unsigned)n);
+    return tuple ? jcv_tuple(c, items, (unsigned)n) : jcv_list(c, items, (unsigned)n);
 }
 
 jcv_av *jcv_exactly(jcv *c, jcv_av *a, unsigned n) {

@@ -137,6 +137,7 @@ jcv_av *jcv_b_max(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_any(jcv *c, const jcv_args *a);
 jcv_av *jcv_b_all(jcv *c, const jcv_args *a);
 jcv_av *jcv_make_list(jcv *c, const jcv_args *a, bool list);
+jcv_av *jcv_made_tuple(jcv *c, jcv_av *t);
 
 /* compare.c: as PyObject_RichCompareBool(a, b, Py_EQ): 1, 0, or -1 and *out the bool of the graph.
  */
