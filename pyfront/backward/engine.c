@@ -454,9 +454,11 @@ static int begin_sums(jpy_engine *e) {
     return rc;
 }
 
-/* Whether somebody may look at a gradient of its results that others of them lead to, unseen. */
+/* Whether somebody may look at a gradient of its results that others of them lead to, unseen, or at
+ * what its ops have done by then. */
 static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
-    return (v->node->extra || jpy_engine_is_input(e, v)) && jpy_node_mixes(v->node);
+    return ((v->node->extra || jpy_engine_is_input(e, v)) && jpy_node_mixes(v->node)) ||
+           jpy_engine_order_shows(e, v);
 }
 
 /*
@@ -466,7 +468,7 @@ static bool is_watched(const jpy_engine *e, const jpy_visit *v) {
  */
 static int collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
     const jpy_engine empty = *e;
-    const bool look = e->create_graph || jpy_nodes_that_mix;
+    const bool look = e->create_graph || jpy_nodes_that_mix || jpy_nodes_apart;
     for (;;) {
         if (!jpy_engine_collect(e, roots, n_roots))
             return jpy_raise(JN_NO_MEMORY());

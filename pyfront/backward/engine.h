@@ -94,6 +94,9 @@ void jpy_engine_free(jpy_engine *e);
 /* pyfront/backward/ready.c: the order of leaves, once that of the nodes is known and what is
  * needed; false: out of memory. */
 bool jpy_engine_order_leaves(jpy_engine *e);
+/* ... Whether hooks of a node that stands for several ops, or of leaves that it leads to, come
+ * before some of these ops, or the error of one, and after others. */
+bool jpy_engine_order_shows(const jpy_engine *e, const jpy_visit *v);
 /* Notes a leaf that was not met before, or finds it; false: out of memory. */
 bool jpy_engine_meet_leaf(jpy_engine *e, struct jpy_tensor *leaf, jpy_link *out);
 /* What the inputs' edges lead to, once all is met; false: out of memory. */

@@ -37,8 +37,10 @@ static PyObject *register_hook(PyObject *module, PyObject *args) {
     int rc = id ? 0 : -1;
     if (rc == 0 && e.node) {
         jpy_node_extra *x = jpy_node_extra_get(e.node);
-        if (x && !x->hooks)
+        if (x && !x->hooks) {
             x->hooks = PyList_New(0);
+            jpy_nodes_apart += x->hooks && jpy_node_parts(e.node);
+        }
         PyObject *entry =
             x && x->hooks ? Py_BuildValue("kOO", (unsigned long)e.index, id, f) : NULL;
         rc = entry ? PyList_Append(x->hooks, entry) : -1;

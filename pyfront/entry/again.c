@@ -405,14 +405,23 @@ static int save_results(const op_nodes *l, const again *a, const found *x) {
     return 0;
 }
 
-/* Where the results come from: an op of their own, even where they are what the region was given.
- */
+/* Whether another result comes from where result i does. */
+static bool is_shared(const found *x, unsigned i) {
+    bool shared = false;
+    for (unsigned k = 0; k < x->r->n_out && !shared; k++)
+        shared = k != i && x->y[k].kind == JANUS_KIND_TENSOR &&
+                 x->y[k].edge.node == x->y[i].edge.node && x->y[k].edge.index == x->y[i].edge.index;
+    return shared;
+}
+
+/* Where the results come from: an op of their own, even where they are what the region was given,
+ * or two are one in the graph: who looks at the gradient of one does not see the other's. */
 static int places(const found *x, const region *room) {
     for (unsigned i = 0; i < x->r->n_out; i++) {
         jpy_val *v = &x->y[i];
         if (v->kind != JANUS_KIND_TENSOR || !jpy_edge_tracked(v->edge))
             continue;
-        if (v->edge.node && jpy_node_in_place_of(v->edge.node, room->node)) {
+        if (v->edge.node && jpy_node_in_place_of(v->edge.node, room->node) && !is_shared(x, i)) {
             jpy_edge_retain(x->now[i] = v->edge);
             continue;
         }

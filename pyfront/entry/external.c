@@ -128,9 +128,9 @@ static bool leads(void *user, unsigned out, unsigned in) {
 }
 
 /* Of what a run has found nobody knows where it was used. */
-static uint64_t turn(void *user, unsigned in) {
+static uint64_t turn(void *user, unsigned in, const bool *outs) {
     const region *r = user;
-    return in < r->n_in ? jpy_stage_turn(r->stage, in) : UINT64_MAX;
+    return in < r->n_in ? jpy_stage_turn(r->stage, in, outs) : UINT64_MAX;
 }
 
 static void node_died(void *user) {

@@ -63,23 +63,43 @@ static uint64_t least(uint64_t a, unsigned bits) {
     return a < most ? a : most;
 }
 
+/* Whether an op has a gradient at all. */
+static bool hands_back(const jn_node *n) { return n->op->role != JN_ROLE_COMPUTE || n->op->grad; }
+
+/* Which nodes lead to results of the stage of which a gradient may arrive; NULL: out of memory. */
+static bool *asked_nodes(const jpy_stage *x, const bool *outs) {
+    const jn_subgraph *g = x->sub;
+    bool *asked = jn_calloc(g->nodes.n, sizeof *asked);
+    for (size_t i = 0; asked && i < x->place.n; i++)
+        asked[g->results.data[x->place.data[i]].node] |= outs[i];
+    for (size_t id = g->nodes.n; asked && id-- > 1;) {
+        const jn_node *n = g->nodes.data[id];
+        asked[id] = asked[id] && hands_back(n);
+        for (uint32_t k = 0; asked[id] && k < n->n_in; k++)
+            if (!jn_value_is_none(n->in[k]))
+                asked[n->in[k].node] = true;
+    }
+    return asked;
+}
+
 /* Of the first node that uses the parameter, at this depth and below; false: none does.  Later
  * nodes have smaller numbers, since their gradients are complete before; a node's operands have
- * the order of jpy_op_turn(). */
-static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, uint64_t *out) {
+ * the order of jpy_op_turn().  asked: the nodes that are looked at; NULL: all. */
+static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, const bool *asked,
+                      uint64_t *out) {
     const jn_value p = {0, param};
     const unsigned shift = (DEEPEST - 1 - depth) * NODE_BITS + OPERAND_BITS;
     const uint64_t most = ((uint64_t)1 << NODE_BITS) - 1;
     for (size_t id = 1; id < g->nodes.n; id++) {
         const jn_node *n = g->nodes.data[id];
         const uint32_t condition = n->op->role == JN_ROLE_IF;
-        for (uint32_t k = 0; k < n->n_in; k++) {
+        for (uint32_t k = 0; k < n->n_in && (asked ? asked[id] : hands_back(n)); k++) {
             if (!jn_value_equal(n->in[k], p))
                 continue;
             uint64_t inside = least(jpy_op_turn(n->op, k), OPERAND_BITS);
             bool used = !n->subs[0] || depth + 1 == DEEPEST;
             for (int s = 0; s < 2 && n->subs[s] && k >= condition && !used; s++)
-                used = first_use(n->subs[s], k - condition, depth + 1, &inside);
+                used = first_use(n->subs[s], k - condition, depth + 1, NULL, &inside);
             if (!used)
                 continue;
             *out = (most - least(id, NODE_BITS)) << shift | inside;
@@ -89,8 +109,10 @@ static bool first_use(const jn_subgraph *g, uint32_t param, unsigned depth, uint
     return false;
 }
 
-uint64_t jpy_stage_turn(const jpy_stage *x, unsigned in) {
+uint64_t jpy_stage_turn(const jpy_stage *x, unsigned in, const bool *outs) {
     uint64_t at = UINT64_MAX;
-    (void)first_use(x->sub, x->in.data[in].param, 0, &at);
+    bool *asked = asked_nodes(x, outs);
+    (void)first_use(x->sub, x->in.data[in].param, 0, asked, &at);
+    jn_free(asked);
     return at;
 }

@@ -219,7 +219,7 @@ extern PyTypeObject *jpy_entry_type;
 janus_status jpy_stage_mixes(jpy_stage *x, bool wires);
 /* As jpy_node_turn(), of the stage's node: on the tape of the program's ops a leaf's gradient is
  * complete when the op that used it first has gone backward, and the body says which that was. */
-uint64_t jpy_stage_turn(const jpy_stage *x, unsigned in);
+uint64_t jpy_stage_turn(const jpy_stage *x, unsigned in, const bool *outs);
 /* entry.c: an empty one for the arguments of `call`, of which the guards hold the names; NULL: out
  * of memory, with an exception. */
 jpy_entry *jpy_entry_new(const jpy_call *call, bool grad_mode);

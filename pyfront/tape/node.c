@@ -220,9 +220,11 @@ static int external_backward(jpy_node *n, const jpy_val *dout, const bool *want,
 
 static void external_release_saved(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
-    if (x->release_saved && !x->release_saved(x->user))
+    if (x->release_saved && !x->release_saved(x->user)) {
         n->freed = false;
-    else
+        jpy_nodes_apart += !x->parted;
+        x->parted = true;
+    } else
         x->release_saved = NULL;
 }
 
@@ -238,11 +240,12 @@ void jpy_node_raised(jpy_node *n) {
         x->raised(x->user);
 }
 
-uint32_t jpy_nodes_that_mix;
+uint32_t jpy_nodes_that_mix, jpy_nodes_apart;
 
 static void external_destroy(jpy_node *n) {
     jpy_external *x = jpy_node_data(n);
     jpy_nodes_that_mix -= x->refuse != NULL;
+    jpy_nodes_apart -= (n->extra && n->extra->hooks) + x->parted;
     drop_edges(x->now, n->n_out);
     if (x->free_user)
         x->free_user(x->user);
@@ -253,6 +256,11 @@ static const jpy_node_class external_class = {
 
 bool jpy_node_parts(const jpy_node *n) { return n->cls == &external_class; }
 
+bool jpy_node_parted(const jpy_node *n) {
+    return n->cls == &external_class &&
+           ((const jpy_external *)jpy_node_data((jpy_node *)n))->parted;
+}
+
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in) {
     const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
     return !x || x->leads(x->user, out, in);
@@ -262,11 +270,11 @@ uint32_t jpy_op_turn(const jn_op *op, uint32_t in) {
     return op->id == JN_OP_ID_linear ? (in + 1) % 3 : in;
 }
 
-uint64_t jpy_node_turn(jpy_node *n, unsigned in) {
+uint64_t jpy_node_turn(jpy_node *n, unsigned in, const bool *outs) {
     const jpy_external *x = n->cls == &external_class ? jpy_node_data(n) : NULL;
     const jpy_op_data *d = n->cls == &jpy_op_class ? jpy_node_data(n) : NULL;
     if (x && x->turn)
-        return x->turn(x->user, in);
+        return x->turn(x->user, in, outs);
     return d ? jpy_op_turn(d->op, in) : in;
 }
 

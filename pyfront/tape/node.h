@@ -140,7 +140,8 @@ typedef struct jpy_external {
                                         * its ops have come past is used up; may be NULL */
     void (*free_user)(void *user);     /* exactly once, when the node dies; may be NULL */
     bool (*leads)(void *user, unsigned out, unsigned in); /* result from operand */
-    uint64_t (*turn)(void *user, unsigned in); /* as jpy_node_turn(); NULL: the operands' order */
+    /* as jpy_node_turn(); NULL: the operands' order */
+    uint64_t (*turn)(void *user, unsigned in, const bool *outs);
     /* Raises: gradients of its results flow between them unseen, so one that a hook or a capture
      * looks at is not known where others arrive, too.  -1.  NULL: they do not. */
     int (*refuse)(void *user);
@@ -149,6 +150,7 @@ typedef struct jpy_external {
      * nothing), and gives it back with its own added to it. */
     bool goes_on;
     bool for_good; /* its ops cannot be recorded */
+    bool parted;   /* some of them are used up, and others may be asked for more */
     jpy_edge *now; /* n_out, owned: where its results are; NULL: here */
 } jpy_external;
 /* The place of an op's operand among those whose gradients it completes.  In PyTorch a linear

@@ -67,13 +67,18 @@ jpy_node *jpy_piece_node(jn_thread *me, const janus_tensor *root, const janus_te
 bool jpy_node_parts(const jpy_node *n);
 bool jpy_node_leads(jpy_node *n, unsigned out, unsigned in);
 /* When, among the gradients of its operands, that of operand `in` is complete: the least is first.
- */
-uint64_t jpy_node_turn(jpy_node *n, unsigned in);
+ * outs: per result, whether a gradient may arrive of it. */
+uint64_t jpy_node_turn(jpy_node *n, unsigned in, const bool *outs);
 /* Whether its backward() goes on with the sums so far (jpy_external). */
 bool jpy_node_goes_on(jpy_node *n);
 /* Whether gradients flow between its results unseen; the error of who looks at one. */
 bool jpy_node_mixes(jpy_node *n);
 extern uint32_t jpy_nodes_that_mix; /* how many there are */
+/* Whether some of the ops that it stands for are used up. */
+bool jpy_node_parted(const jpy_node *n);
+/* How many hooks' lists and parted nodes there are of nodes that stand for several ops: what comes
+ * before what is these ops' order. */
+extern uint32_t jpy_nodes_apart;
 int jpy_node_refuse(jpy_node *n);
 
 /*
