@@ -444,6 +444,9 @@ void jcv_not_frozen(jcv *c, const jcv_av *a, const char *what);
 PyObject *jcv_lookup(jcv *c, PyTypeObject *t, PyObject *name);
 /* The same; but where it is a value, no descriptor, another value may be there the next time. */
 PyObject *jcv_lookup_kind(jcv *c, PyTypeObject *t, PyObject *name);
+/* Of a tuple: whether Python of its class says what its items are, which code of C asks at times,
+ * and at times looks at those that lie in it. */
+bool jcv_own_items(jcv *c, jcv_av *a);
 /* jcv_lookup of a name that is written in C. */
 PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name);
 /* The type must be as it is: its special methods, and what was looked up. */

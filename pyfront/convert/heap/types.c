@@ -40,6 +40,18 @@ PyObject *jcv_lookup_str(jcv *c, PyTypeObject *t, const char *name) {
     return jcv_lookup(c, t, jcv_own(c, PyUnicode_InternFromString(name)));
 }
 
+bool jcv_own_items(jcv *c, jcv_av *a) {
+    static const char *const names[] = {"__iter__", "__getitem__", "__len__", "__index__"};
+    PyTypeObject *t = jcv_type_of(c, a);
+    bool own = false;
+    for (size_t i = 0; t && PyType_IsSubtype(t, &PyTuple_Type) && i < 4 && !own; i++) {
+        PyObject *method = jcv_lookup_str(c, t, names[i]);
+        own = method && Py_TYPE(method) != &PyWrapperDescr_Type &&
+              Py_TYPE(method) != &PyMethodDescr_Type;
+    }
+    return own;
+}
+
 PyObject *jcv_abc_meta(void) {
     static PyObject *abc;
     if (!abc) {

@@ -362,6 +362,8 @@ bool jcv_lasts(PyObject *o) {
 PyObject *jcv_object(jcv *c, jcv_av *a) {
     switch (a->kind) {
     case AV_PY:
+        if (PyTuple_Check(a->py) && !PyTuple_CheckExact(a->py) && jcv_own_items(c, a))
+            return NULL;
         if (a->src && (PyList_CheckExact(a->py) || PyTuple_Check(a->py))) {
             jcv_av **items;
             unsigned n;
@@ -378,7 +380,7 @@ PyObject *jcv_object(jcv *c, jcv_av *a) {
     case AV_TENSOR:
         return a->py;
     case AV_TUPLE:
-        return sequence(c, a, false);
+        return a->named && jcv_own_items(c, a) ? NULL : sequence(c, a, false);
     case AV_LIST:
         return sequence(c, c->slots.data[a->slot], true);
     case AV_SCALAR:

@@ -436,7 +436,8 @@ jcv_av *jcv_method_of(jcv *c, jcv_av *self, const char *name, const jcv_args *a)
     bool tuple = self->kind == AV_TUPLE || (real && PyTuple_Check(self->py));
     if ((list || tuple) && !a->n_kw && (!strcmp(name, "index") || !strcmp(name, "count"))) {
         jcv_av *t = jcv_tuple(c, NULL, 0);
-        t->items = items_of(c, self, &t->n, name);
+        if (!c->native->items(c, self, &t->items, &t->n))
+            jcv_refuse(c, "%s() of %s", name, jcv_describe(self));
         return jcv_search(c, t, name, a);
     }
     if (list) {

@@ -83,7 +83,7 @@ jcv_av *jcv_named_attr(jcv *c, jcv_av *o, PyObject *name) {
     PyObject *fields = lookup(t, "_fields"), *d = jcv_lookup(c, t, name);
     int i = d ? jcv_field_of(c, d) : -1;
     if (i >= 0)
-        return jcv_getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
+        return c->native->getitem(c, o, jcv_take(c, PyLong_FromLong(i)));
     if (fields && PyUnicode_CompareWithASCIIString(name, "_fields") == 0)
         return jcv_constant(c, fields);
     if (d && PyFunction_Check(d) && !jcv_is_of_named(c, d, name))
@@ -105,7 +105,8 @@ jcv_av *jcv_named_method(jcv *c, jcv_av *self, const char *name, const jcv_args 
     unsigned n;
     if (!fields || !PyTuple_CheckExact(fields) || !own ||
         !jcv_is_of_named(c, own, jcv_own(c, PyUnicode_FromString(name))) ||
-        !jcv_items(c, self, &items, &n) || (Py_ssize_t)n != PyTuple_GET_SIZE(fields))
+        !c->native->items(c, self, &items, &n) || (Py_ssize_t)n != PyTuple_GET_SIZE(fields) ||
+        jcv_own_items(c, self)) /* what namedtuple has written goes over them */
         return NULL;
     make = make && Py_TYPE(make) == &PyClassMethod_Type
                ? jcv_own(c, jcv_attr_or_null(make, "__func__"))

@@ -223,7 +223,8 @@ static jcv_av *sequence(jcv *c, jcv_parts_of *x) {
         return jcv_bool(c, false);
     } else if (o->kind == AV_TENSOR || o->kind == AV_SCALAR || o->kind == AV_DICT) {
         return jcv_bool(c, false);
-    } else if (o->kind != AV_PY && o->kind != AV_TUPLE && o->kind != AV_LIST) {
+    } else if ((o->kind != AV_PY && o->kind != AV_TUPLE && o->kind != AV_LIST) ||
+               jcv_own_items(c, o)) { /* by place or one after the other, as the pattern is */
         jcv_refuse(c, "a sequence pattern over %s", jcv_describe(o));
     }
     return jcv_both(c, is, false, sequence_length, x);

@@ -9,6 +9,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
 #include "pyfront/convert/model/model.h"
+#include "pyfront/convert/values/native.h"
 
 const char jcv_by_type[] = "by type";
 
@@ -251,7 +252,7 @@ jcv_av *jcv_pick_item(jcv *c, jcv_av *l, jcv_av *i) {
         if (!jpy_tensor_check(v))
             return NULL;
     }
-    if (!any || !jcv_items(c, l, &items, &n))
+    if (!any || !jcv_native_items(c, l, &items, &n))
         return NULL;
     jcv_val *count = jcv_int_const(c, n);
     return jcv_pick_at(c, items, n, jcv_scalar(c, jcv_place_among(c, i, count)));

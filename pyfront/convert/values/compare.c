@@ -138,8 +138,8 @@ static int identical(jcv *c, jcv_av *a, jcv_av *b, jcv_val **out) {
     if ((a->kind == AV_TUPLE && !a->n) || (b->kind == AV_TUPLE && !b->n)) { /* there is one */
         jcv_av **items, *other = a->kind == AV_TUPLE && !a->n ? b : a;
         unsigned n = 1;
-        return jcv_is_plain_tuple(a) && jcv_is_plain_tuple(b) && jcv_items(c, other, &items, &n) &&
-               !n;
+        return jcv_is_plain_tuple(a) && jcv_is_plain_tuple(b) &&
+               jcv_native_items(c, other, &items, &n) && !n;
     }
     if (a->kind != b->kind)
         return 0;
@@ -355,8 +355,8 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
     jcv_av **x, **y;
     unsigned n, m;
     if ((op == JPY_EQ || op == JPY_NE) && jcv_is_sequence(a) && jcv_is_sequence(b) &&
-        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
-        jcv_items(c, b, &y, &m)) {
+        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_native_items(c, a, &x, &n) &&
+        jcv_native_items(c, b, &y, &m)) {
         bool list = jcv_type_of(c, a) == &PyList_Type; /* their lengths are looked at first */
         bool same = n == m || !list;
         jcv_val *all[2] = {NULL, NULL}; /* of those that only the graph knows */
@@ -375,8 +375,8 @@ jcv_av *jcv_native_compare(jcv *c, int op, jcv_av *a, jcv_av *b) {
         return jcv_bool(c, same == (op == JPY_EQ));
     }
     if (op >= JPY_LT && op <= JPY_GE && jcv_is_sequence(a) && jcv_is_sequence(b) &&
-        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, a, &x, &n) &&
-        jcv_items(c, b, &y, &m))
+        jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_native_items(c, a, &x, &n) &&
+        jcv_native_items(c, b, &y, &m))
         return compare_in_order(c, op, jcv_tuple(c, x, n), jcv_tuple(c, y, m), 0);
     if (a->kind == AV_PY && b->kind == AV_PY && (op == JPY_EQ || op == JPY_NE) &&
         Py_TYPE(a->py)->tp_richcompare == PyBaseObject_Type.tp_richcompare &&

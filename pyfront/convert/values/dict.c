@@ -58,7 +58,7 @@ static void check_key(jcv *c, jcv_av *key) {
     if (key->kind == AV_PY && holds_nan(key->py))
         jcv_refuse(c, "nan as a key");
     jcv_not_frozen(c, key, "the identity");
-    if (is_tuple(key) && !jcv_is_const(key) && jcv_items(c, key, &items, &n)) {
+    if (is_tuple(key) && !jcv_is_const(key) && jcv_native_items(c, key, &items, &n)) {
         for (unsigned i = 0; i < n; i++)
             check_key(c, items[i]);
         return;

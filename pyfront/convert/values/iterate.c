@@ -254,7 +254,10 @@ jcv_av *jcv_b_reversed(jcv *c, const jcv_args *a) {
     if (x->kind == AV_PY && PyDict_Check(x->py) &&
         sequence) /* as they lie, whatever __iter__ does */
         x = jcv_call_method(c, x, "keys", &(jcv_args){0});
-    if (!sequence || ((x->kind == AV_SEQ || x->kind == AV_ITER) && x->slot))
+    bool derived =
+        x->kind == AV_TUPLE ? x->named != NULL : x->kind == AV_PY && PyTuple_Check(x->py);
+    if (!sequence || ((x->kind == AV_SEQ || x->kind == AV_ITER) && x->slot) ||
+        (derived && jcv_own_items(c, x)))
         jcv_refuse(c, "reversed() of %s", jcv_describe(x));
     t = all_of(c, x, "reversed()");
     if (!t)

@@ -84,9 +84,9 @@ static jcv_av *sequence_binary(jcv *c, int op, jcv_av *a, jcv_av *b, bool inplac
         return a;
     }
     bool list = a->kind == AV_LIST || (a->kind == AV_PY && PyList_Check(a->py));
-    if (!jcv_items(c, a, &x, &n))
+    if (!jcv_native_items(c, a, &x, &n))
         return NULL;
-    if (op == JPY_ADD && jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_items(c, b, &y, &m)) {
+    if (op == JPY_ADD && jcv_type_of(c, a) == jcv_type_of(c, b) && jcv_native_items(c, b, &y, &m)) {
         if (jcv_is_plain_tuple(a) && jcv_is_plain_tuple(b) && (!n || !m))
             return n ? a : b;
         jcv_av **both = jcv_alloc(c, (n + m) * sizeof *both);

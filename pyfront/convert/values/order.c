@@ -228,7 +228,7 @@ static jcv_av *by_constants(jcv *c, const jcv_av *t, jcv_av *const *keys, bool r
 static void check_key(jcv *c, jcv_av *k) {
     jcv_av **items;
     unsigned n;
-    if (jcv_is_sequence(k) && jcv_items(c, k, &items, &n)) {
+    if (jcv_is_sequence(k) && jcv_native_items(c, k, &items, &n)) {
         for (unsigned i = 0; i < n; i++)
             if (!jcv_is_const(items[i]) || PyFloat_Check(items[i]->py))
                 check_key(c, items[i]);

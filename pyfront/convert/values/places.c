@@ -12,6 +12,7 @@
 
 #include "ops/op_ids.h"
 #include "pyfront/convert/heap/heap.h"
+#include "pyfront/convert/values/native.h"
 
 static jcv_val *op(jcv *c, const jn_op *o, jcv_val *a, jcv_val *b) {
     jcv_val *in[2] = {a, b};
@@ -82,7 +83,7 @@ jcv_av *jcv_item_at_place(jcv *c, jcv_av *o, jcv_av *i) {
     }
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST ||
                     (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_Check(o->py)));
-    if (!sequence || !jcv_items(c, o, &items, &n))
+    if (!sequence || !jcv_native_items(c, o, &items, &n))
         return NULL;
     if (!n)
         jcv_refuse(c, JCV_RAISES " by an index of nothing");

@@ -288,7 +288,7 @@ static jcv_av *item_of(jcv *c, jcv_av *a, jcv_val *i) {
     if (a->kind == AV_TENSOR)
         return jcv_native_getitem(c, a, jcv_scalar(c, i)); /* whatever its class has for x[k] */
     bool tuple = a->kind == AV_TUPLE || (a->kind == AV_PY && PyTuple_CheckExact(a->py));
-    if (tuple && jcv_items(c, a, &items, &n) && (number = jcv_number_at(c, items, n, i)))
+    if (tuple && jcv_native_items(c, a, &items, &n) && (number = jcv_number_at(c, items, n, i)))
         return number;
     jcv_refuse(c, "an item of %s at a place that the graph knows", jcv_describe(a));
 }

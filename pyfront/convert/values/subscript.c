@@ -160,7 +160,7 @@ bool jcv_native_items(jcv *c, jcv_av *a, jcv_av ***out, unsigned *n) {
         PyObject *o = a->py;
         jcv_av *x = jcv_standing_for(c, o);
         if (x)
-            return jcv_items(c, x, out, n);
+            return jcv_native_items(c, x, out, n);
         if (PyList_CheckExact(o) || PyTuple_Check(o)) {
             t = real_items(c, a);
             break;
@@ -384,7 +384,7 @@ jcv_av *jcv_native_getitem(jcv *c, jcv_av *o, jcv_av *i) {
         return part_of_range(c, o, i);
     bool sequence = o->kind == AV_TUPLE || o->kind == AV_LIST || o->kind == AV_RANGE ||
                     (o->kind == AV_PY && (PyList_CheckExact(o->py) || PyTuple_Check(o->py)));
-    if (sequence && jcv_items(c, o, &items, &n)) {
+    if (sequence && jcv_native_items(c, o, &items, &n)) {
         jcv_av t = {.items = items, .n = n};
         if (jcv_is_plain_tuple(o) && is_all(i, n))
             return o;
