@@ -307,6 +307,7 @@ jcv_av *jcv_call_on_proxies(jcv *c, PyObject *callable, const char *name, const 
             jcv_refuse(c, "a number of the graph as an argument of %s", name);
         if (!v[i] && a->kind == AV_STACK)
             jcv_refuse_rows(c, name);
+        c->asks_images = c->asks_images || (!v[i] && jcv_is_stacked(a)); /* rows.c takes it there */
         if (!v[i])
             jcv_refuse(c, "%s as an argument of %s", jcv_describe(a), name);
         if (i >= args->n_pos) {
