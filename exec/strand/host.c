@@ -83,9 +83,10 @@ static janus_status assertion(const jn_run *r, const jn_instr *in) {
     (void)r;
     message = message ? message : "";
     janus_status st =
-        n->loc.file
-            ? jn_error(JANUS_ASSUMPTION_FAILED, "assumption failed: %s (%s:%u)", message,
-                       n->loc.file, n->loc.line)
+        n->loc.file ? jn_error(JANUS_ASSUMPTION_FAILED, "assumption failed: %s (%s:%u)", message,
+                               n->loc.file, n->loc.line)
+        : (int)in->dst < 0
+            ? jn_error(JANUS_ASSUMPTION_FAILED, "assumption failed: %s", message)
             : jn_error(JANUS_ASSUMPTION_FAILED, "assumption %d failed: %s", (int)in->dst, message);
     ((janus_error *)janus_last_error())->assumption = (int)in->dst;
     return st;

@@ -267,7 +267,8 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
         if (!jcv_changed(c, before, i, a) && !jcv_changed(c, before, i, b))
             continue;
         bool known = i < before.n || is_attr(c, i) || is_variable(c, i);
-        jcv_force force = known ? MERGE_OPTIONAL : MERGE_ARMS;
+        /* a fork goes on in its arms where it does not know what is of them */
+        jcv_force force = !known ? MERGE_ARMS : n_if ? MERGE_OBJECTS : MERGE_OPTIONAL;
         jcv_av *both = left ? jcv_lacking(c, LACK_UNKNOWN, "it is left by a return")
                             : jcv_merge_slot(c, (uint32_t)i, a, b, &pairs, force);
         jcv_av *of = jcv_container_in(c, (uint32_t)i);

@@ -242,9 +242,13 @@ typedef struct jcv_pairs { /* of list.h */
 typedef enum jcv_force {
     MERGE_ARMS,     /* what is equal stays as it is */
     MERGE_OPTIONAL, /* ... and None on one path, a tensor on the other is an optional value */
+    MERGE_OBJECTS,  /* ... and two of the caller's objects are one that the graph knows */
     MERGE_ROUNDS,   /* values of the graph become placeholders also where they are equal */
     MERGE_NUMBERS   /* ... and constant numbers */
 } jcv_force;
+/* Whether it is an instance or container of the heap, of which another one may be on another path.
+ */
+bool jcv_one_of_many(const jcv_av *a);
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *pairs, jcv_force force);
 /* The same of what a slot holds: the pairs of a dict keep their keys. */
 jcv_av *jcv_merge_slot(jcv *c, uint32_t slot, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force);

@@ -13,6 +13,7 @@
 #include "ops/op_ids.h"
 #include "pyfront/convert/core/list.h"
 #include "pyfront/convert/tensors/tensors.h"
+#include "pyfront/methods/methods.h"
 
 janus_kind jcv_number_kind(const jcv_av *a) {
     if (a->kind == AV_SCALAR)
@@ -166,8 +167,27 @@ static jcv_av *constant_object(jcv *c, jcv_av *a) {
     return o ? jcv_py(c, o, NULL) : NULL;
 }
 
-/* An object of the caller of which nothing is known but which one it is. */
-static bool is_thing(const jcv_av *a) { return a->kind == AV_PY && a->src && jcv_is_enum(a->py); }
+bool jcv_one_of_many(const jcv_av *a) {
+    return a->kind == AV_PY && a->src && !jcv_is_const(a) && !PyFunction_Check(a->py) &&
+           !PyMethod_Check(a->py) && !jpy_module_check(a->py);
+}
+
+/* What is called has to be known, and what has it in it. */
+static bool is_to_be_known(PyObject *o) {
+    bool any = PyCFunction_Check(o) || PyType_Check(o) || Py_TYPE(o) == jpy.op_type ||
+               Py_TYPE(o) == jpy.function_type || PyFunction_Check(o);
+    for (Py_ssize_t i = 0; PyTuple_Check(o) && i < PyTuple_GET_SIZE(o) && !any; i++)
+        any = is_to_be_known(PyTuple_GET_ITEM(o, i));
+    return any;
+}
+
+/* The object that a value on one path is, of which the other has another one; NULL: it is none, or
+ * has to be known. */
+static jcv_av *object_on_path(jcv *c, jcv_av *a, jcv_force force) {
+    bool member = a->kind == AV_PY && a->src && jcv_is_enum(a->py);
+    bool is = force == MERGE_OBJECTS && jcv_one_of_many(a) && !is_to_be_known(a->py);
+    return member || is ? a : constant_object(c, a);
+}
 
 jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
     if (unset(a) && b && b->kind != AV_UNDEF)
@@ -216,13 +236,13 @@ jcv_av *jcv_merge(jcv *c, jcv_av *a, jcv_av *b, jcv_pairs *p, jcv_force force) {
         a->text == b->text)
         return join_tuples(c, a, b, p, force);
     bool rounds = force >= MERGE_ROUNDS && a->kind == AV_MAYBE && a->self;
-    jcv_av *maybe = force == MERGE_OPTIONAL || rounds ? join_maybe(c, a, b, p, force) : NULL;
+    bool optional = force == MERGE_OPTIONAL || force == MERGE_OBJECTS;
+    jcv_av *maybe = optional || rounds ? join_maybe(c, a, b, p, force) : NULL;
     if (maybe)
         return maybe;
-    if (force == MERGE_OPTIONAL && is_thing(a) && is_thing(b))
-        return jcv_placeholder(c, a, b, p);
-    jcv_av *x = force == MERGE_OPTIONAL ? constant_object(c, a) : NULL;
-    jcv_av *y = x ? constant_object(c, b) : NULL; /* two strings, or None and a string */
+    jcv_av *x = optional ? object_on_path(c, a, force) : NULL;
+    jcv_av *y =
+        x ? object_on_path(c, b, force) : NULL; /* two nodes, two strings, None and either */
     return y ? jcv_placeholder(c, x, y, p) : different(c, a, b);
 }
 

@@ -23,16 +23,17 @@ typedef struct choice {
     uint32_t slot;
 } choice;
 
-/* An instance or container of the heap, of which another one may be chosen. */
-static bool one_of_many(const jcv_av *a) {
-    return a->kind == AV_PY && a->src && !jcv_is_const(a) && !PyFunction_Check(a->py) &&
-           !PyMethod_Check(a->py) && !jpy_module_check(a->py);
-}
-
 static jcv_out choose(jcv *c, void *user, int arm) {
     choice *x = user;
     jcv_av *v = x->given[arm] ? x->given[arm] : jcv_eval(c, x->arms[arm]);
-    jcv_put(c, x->slot, one_of_many(v) ? jcv_to_host(c, v) : v);
+    bool display = !x->given[arm] && x->arms[arm]->kind == JPY_TUPLE && v->kind == AV_TUPLE;
+    if (display && !v->py && !v->val) { /* nobody else has it */
+        jcv_av *t = jcv_tuple_like(c, v);
+        for (unsigned i = 0; i < v->n; i++)
+            t->items[i] = jcv_one_of_many(v->items[i]) ? jcv_to_host(c, v->items[i]) : v->items[i];
+        v = t;
+    }
+    jcv_put(c, x->slot, jcv_one_of_many(v) ? jcv_to_host(c, v) : v);
     return OUT_NORMAL;
 }
 

@@ -27,11 +27,12 @@ def _call_partial(partial, /, *args, **keywords):
 
 
 def _reduce(function, items, first=_none, /):
-    items = iter(items)
-    total = next(items) if first is _none else first
+    if first is _none:
+        items = iter(items)
+        first = next(items)
     for item in items:
-        total = function(total, item)
-    return total
+        first = function(first, item)
+    return first
 
 
 def _itemgetter(item, /, *items):
