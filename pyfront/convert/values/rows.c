@@ -53,8 +53,10 @@ jcv_av *jcv_rows_of(jcv *c, const char *name, const jcv_args *a) {
     for (unsigned i = 0; i < a->n_kw; i++)
         dim = PyUnicode_CompareWithASCIIString(a->names[i], "dim") == 0 ? a->kw[i] : dim;
     /* one that a comprehension has made, whose rows have no gradients of their own (rows.c) */
-    bool stacked =
-        c->image && list && list->kind == AV_SEQ && list->text == jcv_stacked && !list->key;
+    bool stacked = list && list->kind == AV_SEQ && list->text == jcv_stacked && !list->key;
+    if (stacked && c->ctx->in_loop) /* as long as others only by chance */
+        needs_images(c, name, " made by a comprehension");
+    stacked = stacked && c->image;
     bool live = stacked;
     PyObject *s = list && list->kind == AV_HOST ? jcv_samples(c, list) : NULL;
     for (Py_ssize_t i = 0; s && i < PyList_GET_SIZE(s); i++)
