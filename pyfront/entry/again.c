@@ -341,7 +341,8 @@ static void free_used(op_nodes *l, const found *f) {
                 x->ins |= inputs_at(r, e);
         }
         for (size_t g = 0; g < groups->n; g++)
-            if (r->freed[g] && groups->data[g].outs == x->outs && groups->data[g].ins == x->ins) {
+            if (r->freed[groups->data[g].same] && groups->data[g].ins == x->ins &&
+                jpy_groups_outs(groups, g, r->not_taken) == x->outs) {
                 x->node->freed = true;
                 if (x->node->cls->release_saved)
                     x->node->cls->release_saved(x->node);

@@ -181,7 +181,7 @@ int jpy_init_region(PyObject *module) {
 /* Whether no gradient can be asked for any more. */
 static bool spent(const region *r) {
     for (unsigned k = 0; k < r->n_out; k++) {
-        jpy_set gone = jpy_groups_gone(&r->stage->groups, r->freed, k);
+        jpy_set gone = jpy_groups_gone(&r->stage->groups, r->freed, k, r->not_taken);
         for (unsigned i = 0; i < r->n_in; i++)
             if (r->stage->in.data[i].outs[k] && !(gone & JPY_SET_OF(i)))
                 return false;
@@ -294,7 +294,7 @@ static const jn_type *kept_view(const jpy_stage *x, size_t which) {
  * its ops can tell. */
 static int check_saved(region *r, jpy_set outs, bool waits, jpy_set ins, bool ask_ops) {
     const jpy_stage *x = r->stage;
-    uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins);
+    uint32_t freed = jpy_groups_freed(&x->groups, r->freed, outs, ins, r->not_taken);
     outs |= waits ? JPY_SET_WAITS : 0;
     const jpy_kept *worst = NULL;
     bool sure = !ask_ops;

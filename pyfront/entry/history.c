@@ -4,10 +4,17 @@
 #include "pyfront/entry/parts.h"
 #include "pyfront/tape/tape.h"
 
-uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins) {
+/* Whether a group is of ops that a backward() from `outs` to `ins` has run. */
+static bool has_run(const jpy_group *g, jpy_set outs, jpy_set ins, jpy_set not_taken) {
+    return jpy_group_runs(g, outs, ins) && !jpy_arm_not_taken(not_taken, g->arm);
+}
+
+uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins,
+                          jpy_set not_taken) {
     uint32_t first = 0;
     for (size_t i = 0; freed && i < l->n; i++)
-        if (freed[i] && jpy_group_runs(&l->data[i], outs, ins) && l->data[i].at > first)
+        if (freed[l->data[i].same] && has_run(&l->data[i], outs, ins, not_taken) &&
+            l->data[i].at > first)
             first = l->data[i].at;
     return first;
 }
@@ -15,16 +22,24 @@ uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, 
 void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins, jpy_set not_taken,
                      uint32_t after) {
     for (size_t i = 0; i < l->n; i++)
-        freed[i] = freed[i] || (l->data[i].at > after && jpy_group_runs(&l->data[i], outs, ins) &&
-                                !jpy_arm_not_taken(not_taken, l->data[i].arm));
+        if (l->data[i].at > after && has_run(&l->data[i], outs, ins, not_taken))
+            freed[l->data[i].same] = true;
 }
 
-jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out) {
+jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out, jpy_set not_taken) {
     jpy_set gone = 0;
-    for (size_t i = 0; i < l->n; i++)
-        if (freed[i] && (l->data[i].outs & JPY_SET_OF(out)))
+    for (size_t i = 0; freed && i < l->n; i++)
+        if (freed[l->data[i].same] && has_run(&l->data[i], JPY_SET_OF(out), ~(jpy_set)0, not_taken))
             gone |= l->data[i].ins;
     return gone;
+}
+
+jpy_set jpy_groups_outs(const jpy_groups *l, size_t i, jpy_set not_taken) {
+    jpy_set outs = 0;
+    for (size_t k = 0; k < l->n; k++)
+        if (l->data[k].same == l->data[i].same && !jpy_arm_not_taken(not_taken, l->data[k].arm))
+            outs |= l->data[k].outs;
+    return outs;
 }
 
 /* A call gives what may be computed of its other results, as an arm and a loop do. */

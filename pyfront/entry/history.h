@@ -31,7 +31,10 @@ typedef struct jpy_group { /* ops that keep something for their gradients */
     jpy_set outs;          /* results of the node that are computed from them */
     jpy_set ins;           /* inputs of the node that they are computed from */
     uint32_t at;           /* the last of them: it is the first that backward() runs */
-    uint8_t arm;           /* 1 + number of the arm that they are in; 0: they have run */
+    uint8_t arm;           /* 1 + number of the arm that they are in, or that hands them on to these
+                            * results; 0: they have run */
+    uint32_t same;         /* the first group of the same ops, which lead to other results if other
+                            * arms are taken: what is freed of one is freed of all */
 } jpy_group;
 typedef JN_VEC(jpy_group) jpy_groups;
 
@@ -41,7 +44,8 @@ static inline bool jpy_group_runs(const jpy_group *g, jpy_set outs, jpy_set ins)
 }
 /* Where it runs one that is freed (by group; NULL: none is): the first that it comes to; 0: none.
  */
-uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins);
+uint32_t jpy_groups_freed(const jpy_groups *l, const bool *freed, jpy_set outs, jpy_set ins,
+                          jpy_set not_taken);
 /* Whether what belongs to arm - 1 was not there, of a set of arms that were not taken. */
 static inline bool jpy_arm_not_taken(jpy_set not_taken, uint8_t arm) {
     return arm && not_taken >> (arm - 1) & 1;
@@ -50,6 +54,8 @@ static inline bool jpy_arm_not_taken(jpy_set not_taken, uint8_t arm) {
 void jpy_groups_free(const jpy_groups *l, bool *freed, jpy_set outs, jpy_set ins, jpy_set not_taken,
                      uint32_t after);
 /* Inputs that no gradient of result `out` can be asked for any more. */
-jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out);
+jpy_set jpy_groups_gone(const jpy_groups *l, const bool *freed, unsigned out, jpy_set not_taken);
+/* The results that the ops of group i have led to. */
+jpy_set jpy_groups_outs(const jpy_groups *l, size_t i, jpy_set not_taken);
 
 #endif

@@ -176,8 +176,8 @@ static PyObject *copied(const void *of, size_t i) {
 
 static PyObject *group(const void *of, size_t i) {
     const jpy_group *g = (const jpy_group *)of + i;
-    return Py_BuildValue("(KKIi)", (unsigned long long)g->outs, (unsigned long long)g->ins, g->at,
-                         (int)g->arm);
+    return Py_BuildValue("(KKIiI)", (unsigned long long)g->outs, (unsigned long long)g->ins, g->at,
+                         (int)g->arm, g->same);
 }
 
 static PyObject *arm(const void *of, size_t i) {

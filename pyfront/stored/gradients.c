@@ -69,11 +69,12 @@ static int take_copy(jpy_building *b, PyObject *t) {
 
 static int take_group(jpy_building *b, PyObject *t) {
     unsigned long long outs, ins;
-    unsigned at;
+    unsigned at, same;
     unsigned char arm;
-    if (!PyArg_ParseTuple(t, "KKIb", &outs, &ins, &at, &arm) || arm > b->stage->arms.n)
+    if (!PyArg_ParseTuple(t, "KKIbI", &outs, &ins, &at, &arm, &same) || arm > b->stage->arms.n ||
+        same > b->stage->groups.n) /* it is the first, or after that */
         return -1;
-    return jn_vec_push(&b->stage->groups, ((jpy_group){outs, ins, at, arm}))
+    return jn_vec_push(&b->stage->groups, ((jpy_group){outs, ins, at, arm, same}))
                ? 0
                : jpy_stored_no_memory();
 }

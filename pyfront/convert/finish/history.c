@@ -31,10 +31,17 @@ typedef struct kept {
     bool part;   /* of what it is kept of, which has no part of the ops' memory in a graph */
 } kept;
 
+/* Ops; `op`: one alone, where it is told apart from others (history.apart); else NULL. */
+typedef struct ops {
+    jpy_group g;
+    const jn_node *op;
+} ops;
+typedef JN_VEC(ops) ops_list;
+
 /* What ops keep: tensors, and groups as history.h has them. */
 typedef struct keeping {
     JN_VEC(kept) kept;
-    jpy_groups groups;
+    ops_list groups;
 } keeping;
 
 /* A body: main of the stage, or of a call. */
@@ -43,6 +50,7 @@ typedef struct body {
     struct body *up;
     jpy_set ins;         /* of what the call gets; main has its own per value */
     jpy_set *of_results; /* results of the stage that are computed from each result */
+    const jpy_set *sure; /* ... for certain; NULL: it is not told, as main's own always are */
     jpy_set *of_params;  /* the same of parameters: what is found */
     bool *tracked;       /* per parameter */
     bool again;          /* a call of itself has added to of_results, or to tracked */
@@ -58,6 +66,7 @@ typedef struct history {
     bool remains;
     uint8_t *wires;  /* by SubGraph */
     jpy_set readers; /* results that may be computed from what is stored and read again */
+    bool apart;      /* the node of main that is looked at leads to some results by way of arms */
 } history;
 
 static janus_status walk(history *h, body *b);
@@ -75,18 +84,53 @@ static bool is_float(const jn_type *t) {
     return t->kind == JANUS_KIND_TENSOR && jn_dtype_is_float(t->dtype);
 }
 
-static jpy_group *find_group(const jpy_groups *l, const jpy_group *g) {
-    for (size_t i = 0; i < l->n; i++)
-        if (l->data[i].outs == g->outs && l->data[i].ins == g->ins && l->data[i].arm == g->arm)
-            return &l->data[i];
-    return NULL;
+/* Whether they are run together, where what leads on to results by way of arms is. */
+static bool alike(jpy_group a, jpy_group b) {
+    return a.outs == b.outs && a.ins == b.ins && a.arm == b.arm;
 }
 
-static janus_status add_group(keeping *to, jpy_group g) {
-    jpy_group *x = find_group(&to->groups, &g);
-    if (x)
-        x->at = g.at > x->at ? g.at : x->at;
-    return x || jn_vec_push(&to->groups, g) ? JANUS_OK : JN_NO_MEMORY();
+static janus_status add_ops(keeping *to, ops one) {
+    size_t i = 0;
+    while (i < to->groups.n &&
+           (to->groups.data[i].op != one.op || !alike(to->groups.data[i].g, one.g)))
+        i++;
+    if (i == to->groups.n)
+        return jn_vec_push(&to->groups, one) ? JANUS_OK : JN_NO_MEMORY();
+    if (one.g.at > to->groups.data[i].g.at)
+        to->groups.data[i].g.at = one.g.at;
+    return JANUS_OK;
+}
+
+/* The groups of the first op of `l`, which are taken out of there, are used up together: those of
+ * another op that leads to the same results by way of the same arms are these. */
+static janus_status add_op(jpy_groups *to, ops_list *l) {
+    const size_t head = to->n;
+    const jn_node *op = l->data[0].op;
+    size_t left = 0, i = 0;
+    for (size_t k = 0; k < l->n; k++) {
+        ops one = l->data[k];
+        one.g.same = (uint32_t)head;
+        if (one.op != op)
+            l->data[left++] = one;
+        else if (!jn_vec_push(to, one.g))
+            return JN_NO_MEMORY();
+    }
+    l->n = left;
+    const size_t n = to->n - head;
+    for (size_t at = 0; at + n <= head; at++) {
+        const bool whole = to->data[at].same == at && to->data[at + n - 1].same == at &&
+                           (at + n == head || to->data[at + n].same == at + n);
+        for (i = 0; whole && i < n && alike(to->data[at + i], to->data[head + i]);)
+            i++;
+        if (i < n || !whole)
+            continue;
+        for (i = 0; i < n; i++)
+            if (to->data[head + i].at > to->data[at + i].at)
+                to->data[at + i].at = to->data[head + i].at;
+        to->n = head;
+        break;
+    }
+    return JANUS_OK;
 }
 
 /* Its place, in->kept.n where it is new. */
@@ -122,7 +166,7 @@ static janus_status keep(const jn_subgraph *g, keeping *to, kept k, bool again) 
 /* Results of the stage that are computed from a value of main if an arm is taken that hands it on.
  */
 typedef struct lead {
-    jpy_set outs;
+    jpy_set outs, sure; /* sure: those of which it is certain then, on all paths through the arm */
     uint8_t arm;
     struct lead *next;
 } lead;
@@ -131,8 +175,15 @@ typedef struct lead {
 typedef struct values {
     jpy_set **outs; /* results of the stage computed from it, whichever arms are taken */
     lead ***leads;  /* those of main that an arm decides */
+    jpy_set **sure; /* of main and its arms, those of `outs` that are, whatever calls hand on */
     jpy_set *ins;   /* per node: inputs of the stage it is computed from; 0: it has no history */
 } values;
+
+/* Results of the stage, those of which that is certain, and the arm that must be taken; 0: none. */
+typedef struct way {
+    jpy_set outs, sure;
+    uint8_t arm;
+} way;
 
 static jpy_set ins_of(const body *b, const values *x, jn_value v) {
     if (jn_value_is_none(v) || !is_float(jn_value_type(b->g, v)))
@@ -219,21 +270,26 @@ static bool opposite(const jpy_stage *x, uint8_t a, uint8_t b) {
 }
 
 /* Results of the stage are computed from v, if an arm is taken (0: whichever is). */
-static janus_status lead_to(history *h, const values *x, jn_value v, jpy_set outs, uint8_t arm) {
+static janus_status lead_to(history *h, const values *x, jn_value v, way w) {
     lead **at = x->leads ? &x->leads[v.node][v.index] : NULL;
-    if (!arm || !at) {
+    jpy_set outs = w.outs;
+    if (!w.arm || !at) {
         x->outs[v.node][v.index] |= outs;
+        if (x->sure)
+            x->sure[v.node][v.index] |= outs & w.sure;
         return JANUS_OK;
     }
     outs &= ~x->outs[v.node][v.index];
     for (lead *l = *at; l && outs; l = l->next) {
-        jpy_set both = opposite(h->stage, l->arm, arm) ? l->outs & outs : 0;
+        jpy_set both = opposite(h->stage, l->arm, w.arm) ? l->outs & outs : 0;
         l->outs &= ~both;
         outs &= ~both;
         if (both)
-            JN_TRY(lead_to(h, x, v, both, h->stage->arms.data[arm - 1].also));
-        if (l->arm == arm) {
+            JN_TRY(lead_to(h, x, v,
+                           (way){both, l->sure & w.sure, h->stage->arms.data[w.arm - 1].also}));
+        if (l->arm == w.arm) {
             l->outs |= outs;
+            l->sure |= outs & w.sure;
             return JANUS_OK;
         }
     }
@@ -242,7 +298,7 @@ static janus_status lead_to(history *h, const values *x, jn_value v, jpy_set out
     lead *l = room(h, 1, sizeof *l);
     if (!l)
         return JN_NO_MEMORY();
-    *l = (lead){outs, arm, *at};
+    *l = (lead){outs, outs & w.sure, w.arm, *at};
     *at = l;
     return JANUS_OK;
 }
@@ -255,6 +311,16 @@ static jpy_set led_to(const values *x, const jn_node *n, uint32_t k, uint8_t arm
     for (const lead *l = x->leads[n->id][k]; l; l = l->next)
         outs |= l->arm == arm ? l->outs & ~x->outs[n->id][k] : 0;
     return outs;
+}
+
+/* ... and of which of them that is certain. */
+static jpy_set surely_led_to(const values *x, const jn_node *n, uint32_t k, uint8_t arm) {
+    jpy_set sure = 0;
+    if (!x->sure || !arm)
+        return x->sure ? x->sure[n->id][k] : 0;
+    for (const lead *l = x->leads[n->id][k]; l; l = l->next)
+        sure |= l->arm == arm ? l->sure & ~x->outs[n->id][k] : 0;
+    return sure;
 }
 
 /* What is kept in a body is kept of the parameters that it may be, too. */
@@ -276,8 +342,8 @@ static janus_status keep_in(body *b, kept s, bool again) {
 
 /* A body that a call runs, with what its results lead to, and back with its parameters'. */
 static janus_status run_body(history *h, body *caller, const values *x, const jn_node *n,
-                             const jn_subgraph *g, unsigned carried, jpy_set *outs, jpy_set *params,
-                             uint8_t arm) {
+                             const jn_subgraph *g, unsigned carried, jpy_set *outs,
+                             const jpy_set *sure, jpy_set *params, uint8_t arm) {
     unsigned first = first_operand(n), index = n->op->role == JN_ROLE_FOREACH;
     size_t n_results = g->results.n;
     for (body *b = caller; b; b = b->up) {
@@ -300,6 +366,7 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
     body b = {.g = g,
               .up = caller,
               .of_results = outs,
+              .sure = first && !caller->up ? sure : NULL, /* an arm of main */
               .of_params = params,
               .tracked = tracked,
               .at = caller->at ? caller->at : n->id};
@@ -330,9 +397,9 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
         return st;
     }
     for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++) {
-        jpy_group one = b.has.groups.data[i];
-        one.arm = arm ? arm : one.arm;
-        st = add_group(&caller->has, one);
+        ops one = b.has.groups.data[i];
+        one.g.arm = arm ? arm : one.g.arm;
+        st = add_ops(&caller->has, one);
     }
     for (size_t i = 0; i < b.has.kept.n && st == JANUS_OK; i++) {
         kept s = b.has.kept.data[i];
@@ -357,6 +424,31 @@ static janus_status run_body(history *h, body *caller, const values *x, const jn
     return st;
 }
 
+/* What is computed of a parameter of a body by its ops alone, of what its results lead to for
+ * certain. */
+static jpy_set certain(history *h, const jn_subgraph *g, uint32_t param, const jpy_set *sure) {
+    jpy_set any = 0;
+    for (size_t k = 0; k < g->results.n; k++)
+        any |= sure[k];
+    bool *from = any ? room(h, g->nodes.n, sizeof *from) : NULL; /* none: it is not told */
+    if (!from)
+        return 0;
+    any = 0;
+    for (size_t i = 1; i < g->nodes.n; i++) {
+        const jn_node *n = g->nodes.data[i];
+        for (uint32_t k = 0; k < n->n_in && n->op->role == JN_ROLE_COMPUTE && n->op->grad; k++)
+            if (!jn_value_is_none(n->in[k]))
+                from[i] =
+                    from[i] || (n->in[k].node ? from[n->in[k].node] : n->in[k].index == param);
+    }
+    for (size_t k = 0; k < g->results.n; k++) {
+        jn_value v = g->results.data[k];
+        if (!jn_value_is_none(v) && (v.node ? from[v.node] : v.index == param))
+            any |= sure[k];
+    }
+    return any;
+}
+
 /* `arm`: results lead on to those of the stage if it is taken. */
 static janus_status run_call(history *h, body *b, const values *x, const jn_node *n, uint8_t arm) {
     unsigned first = first_operand(n);
@@ -365,11 +457,14 @@ static janus_status run_call(history *h, body *b, const values *x, const jn_node
         const jn_subgraph *g = n->subs[s];
         jpy_set *outs = room(h, g->results.n, sizeof *outs);
         jpy_set *params = room(h, g->params.n, sizeof *params);
-        if (!outs || !params)
+        jpy_set *sure = room(h, g->results.n, sizeof *sure);
+        if (!outs || !params || !sure)
             return JN_NO_MEMORY();
         for (size_t k = 0; k < g->results.n && k < n->n_out; k++)
+            sure[k] = surely_led_to(x, n, (uint32_t)k, arm);
+        for (size_t k = 0; k < g->results.n && k < n->n_out; k++)
             outs[k] = is_float(n->out[k]) ? led_to(x, n, (uint32_t)k, arm) : 0;
-        JN_TRY(run_body(h, b, x, n, g, loop ? (unsigned)g->results.n : 0, outs, params, arm));
+        JN_TRY(run_body(h, b, x, n, g, loop ? (unsigned)g->results.n : 0, outs, sure, params, arm));
         bool hands_on = false, never = false;
         for (uint32_t k = first; k < n->n_in && k - first < g->params.n; k++)
             hands_on = hands_on || (params[k - first] && main_ins(h, b, x, n->in[k]));
@@ -377,27 +472,28 @@ static janus_status run_call(history *h, body *b, const values *x, const jn_node
             continue;
         uint8_t in = first && x->leads ? arm_in(h, n, s, arm, &never) : arm;
         for (uint32_t k = first; k < n->n_in && !never; k++)
-            if (k - first < g->params.n && main_ins(h, b, x, n->in[k]))
-                JN_TRY(lead_to(h, x, n->in[k], params[k - first], in));
+            if (k - first < g->params.n && main_ins(h, b, x, n->in[k])) {
+                way w = {params[k - first], loop ? 0 : certain(h, g, k - first, sure), in};
+                JN_TRY(lead_to(h, x, n->in[k], w));
+            }
     }
     return JANUS_OK;
 }
 
 /* An op with a history: what it keeps, and what its operands lead to. */
-static janus_status run_op(history *h, body *b, const values *x, const jn_node *n, jpy_set outs,
-                           uint8_t arm) {
+static janus_status run_op(history *h, body *b, const values *x, const jn_node *n, way w) {
     bool tracked[JPY_SAVES_READ] = {false};
-    kept s = {.outs = outs,
+    kept s = {.outs = w.outs,
               .ins = x->ins[n->id],
               .at = b->at ? b->at : n->id,
               .op = n->op->name,
-              .arm = arm};
+              .arm = w.arm};
     for (uint32_t k = 0; k < n->n_in; k++) {
         bool is = main_ins(h, b, x, n->in[k]) != 0;
         if (k < JPY_SAVES_READ)
             tracked[k] = is;
         if (is)
-            JN_TRY(lead_to(h, x, n->in[k], outs, arm));
+            JN_TRY(lead_to(h, x, n->in[k], w));
     }
     bool any = false;
     for (uint32_t k = 0; k < n->n_in; k++) {
@@ -415,18 +511,49 @@ static janus_status run_op(history *h, body *b, const values *x, const jn_node *
         any = true;
         JN_TRY(keep_in(b, s, true));
     }
-    return any ? add_group(&b->has, (jpy_group){outs, s.ins, s.at, arm}) : JANUS_OK;
+    const bool apart = h->apart && x->sure && !(w.outs & ~w.sure);
+    ops one = {{w.outs, s.ins, s.at, w.arm, 0}, apart ? n : NULL};
+    return any ? add_ops(&b->has, one) : JANUS_OK;
 }
 
 /* A node and what its results lead to if an arm is taken; 0: whichever is. */
 static janus_status run_node(history *h, body *b, const values *x, const jn_node *n, uint8_t arm,
                              bool stores) {
-    jpy_set outs = 0;
-    for (uint32_t k = 0; k < n->n_out; k++)
-        outs |= led_to(x, n, k, arm);
-    if ((!outs && !stores) || !x->ins[n->id])
+    way w = {.arm = arm};
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        w.outs |= led_to(x, n, k, arm);
+        w.sure |= surely_led_to(x, n, k, arm);
+    }
+    if ((!w.outs && !stores) || !x->ins[n->id])
         return JANUS_OK;
-    return n->subs[0] ? run_call(h, b, x, n, arm) : run_op(h, b, x, n, outs, arm);
+    return n->subs[0] ? run_call(h, b, x, n, arm) : run_op(h, b, x, n, w);
+}
+
+/* Whether a node of main leads to some results only if an arm is taken. */
+static bool by_arms(const values *x, const jn_node *n) {
+    bool any = false;
+    for (uint32_t k = 0; k < n->n_out; k++)
+        for (const lead *l = x->leads[n->id][k]; l; l = l->next)
+            any = any || (l->outs & ~x->outs[n->id][k]);
+    return any;
+}
+
+/* What was found of ops that were looked at apart. */
+static janus_status join_ops(history *h, keeping *has) {
+    ops_list l = {0};
+    size_t left = 0;
+    janus_status st = JANUS_OK;
+    for (size_t i = 0; i < has->groups.n && st == JANUS_OK; i++) {
+        if (!has->groups.data[i].op)
+            has->groups.data[left++] = has->groups.data[i];
+        else if (!jn_vec_push(&l, has->groups.data[i]))
+            st = JN_NO_MEMORY();
+    }
+    has->groups.n = left;
+    while (l.n && st == JANUS_OK)
+        st = add_op(&h->stage->groups, &l);
+    jn_vec_free(&l);
+    return st;
 }
 
 enum { STORES = 1, READS = 2 };
@@ -480,14 +607,16 @@ static janus_status walk(history *h, body *b) {
     jpy_set stored = h->readers | (h->remains ? JPY_SET_WAITS : 0);
     values x = {room(h, g->nodes.n, sizeof *x.outs),
                 b->up ? NULL : room(h, g->nodes.n, sizeof *x.leads),
+                b->up && !b->sure ? NULL : room(h, g->nodes.n, sizeof *x.sure),
                 room(h, g->nodes.n, sizeof *x.ins)};
-    if (!x.outs || !x.ins || (!x.leads && !b->up))
+    if (!x.outs || !x.ins || (!x.leads && !b->up) || (!x.sure && (!b->up || b->sure)))
         return JN_NO_MEMORY();
     for (size_t i = 0; i < g->nodes.n; i++) {
         const jn_node *n = g->nodes.data[i];
         size_t n_values = i ? n->n_out : g->params.n;
         if (!(x.outs[i] = room(h, n_values, sizeof **x.outs)) ||
-            (x.leads && !(x.leads[i] = room(h, n_values, sizeof **x.leads))))
+            (x.leads && !(x.leads[i] = room(h, n_values, sizeof **x.leads))) ||
+            (x.sure && !(x.sure[i] = room(h, n_values, sizeof **x.sure))))
             return JN_NO_MEMORY();
         if (i && n->op->role == JN_ROLE_COMPUTE && !n->op->grad)
             continue;
@@ -498,14 +627,19 @@ static janus_status walk(history *h, body *b) {
     }
     for (size_t k = 0; k < g->results.n; k++)
         if (!jn_value_is_none(g->results.data[k]) && main_ins(h, b, &x, g->results.data[k]))
-            x.outs[g->results.data[k].node][g->results.data[k].index] |= b->of_results[k];
+            JN_TRY(lead_to(h, &x, g->results.data[k],
+                           (way){b->of_results[k], b->sure ? b->sure[k] : b->of_results[k], 0}));
     for (size_t i = g->nodes.n; i-- > 1;) {
         const jn_node *n = g->nodes.data[i];
         if (n->op == JN_OP(wire_put) && main_ins(h, b, &x, n->in[0]))
             x.outs[n->in[0].node][n->in[0].index] |= stored;
+        if (x.leads)
+            h->apart = by_arms(&x, n);
         JN_TRY(run_node(h, b, &x, n, 0, h->readers && (wires_of(h, n) & STORES)));
         for (uint8_t arm = 1; x.leads && arm <= h->stage->arms.n; arm++)
             JN_TRY(run_node(h, b, &x, n, arm, false));
+        if (x.leads && h->apart)
+            JN_TRY(join_ops(h, &b->has));
     }
     for (size_t p = 0; p < g->params.n && b->of_params; p++) {
         b->again = b->again || (b->calls_itself && (x.outs[0][p] & ~b->of_params[p]));
@@ -666,7 +800,12 @@ janus_status jcv_history(jpy_stage *x, const jcv_stage_at *at, jn_arena *arena) 
         st = walk(&h, &b);
     if (st == JANUS_OK)
         st = place_kept(&h, &b, at);
-    x->groups = b.has.groups;
-    jn_vec_free(&b.has.kept);
+    for (size_t i = 0; i < b.has.groups.n && st == JANUS_OK; i++) {
+        jpy_group one = b.has.groups.data[i].g;
+        one.same = (uint32_t)x->groups.n;
+        if (!jn_vec_push(&x->groups, one))
+            st = JN_NO_MEMORY();
+    }
+    keeping_free(&b.has);
     return st;
 }
