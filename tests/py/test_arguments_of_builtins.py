@@ -45,3 +45,22 @@ def test_what_raises_raises(name):
 def test_what_is_right_is_a_graph(name):
     text = TEXT[:TEXT.index("    r = 0")] + f"    r = {name}({GOOD[name]})\n    return x + n\n"
     assert alike(text)[0]
+
+
+STARTS = """
+def arguments(k):
+    return janus.ones(2), (0, 0.5, 1, 0.5, 2.0, 0, 2.0, True, 0.5)[k]
+def f(x, n):
+    r = []
+    try:
+        {use}
+    except TypeError as e:
+        r.append(str(e))
+    return x + 1, r
+"""
+
+
+@pytest.mark.parametrize("use", ["r.append(list(enumerate([1, 2], n)))", "r += [i for i, _ in enumerate(x, start=n)]", "for i, v in enumerate([n, 2], n):\n            r.append(i)",
+                                 "r.append(dict(enumerate('ab', n * x.shape[0])))", "r.append(list(enumerate([1, 2], n + x.sum().item())))", "r.append(next(enumerate([n], n)))"])
+def test_what_enumerate_begins_with(use):
+    alike(STARTS.replace("{use}", use), calls=9)

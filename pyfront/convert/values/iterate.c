@@ -157,6 +157,10 @@ jcv_av *jcv_b_enumerate(jcv *c, const jcv_args *a) {
     jcv_av *t = base(c, a->pos[0], "enumerate()");
     if (!start)
         start = number(c, 0);
+    if (start->kind == AV_PY
+            ? !PyLong_CheckExact(start->py) && !PyBool_Check(start->py)
+            : start->kind == AV_SCALAR && start->val->type->kind == JANUS_KIND_FLOAT)
+        jcv_refuse(c, "enumerate() from %s", jcv_describe(start));
     if (!t) {
         jcv_av *over = taken_over(c, a->pos[0], "enumerate()"),
                *s = jcv_seq(c, "enumerate", &over, 1);
