@@ -131,7 +131,7 @@ int jpy_accumulate_grad(jpy_tensor *leaf, const jpy_val *g, bool create_graph) {
     if (!have) {
         janus_tensor *t = g->t;
         PyObject *grad;
-        if (sole_owner(t) || create_graph) {
+        if (create_graph) {
             jpy_val copy = *g;
             janus_tensor_retain(copy.t);
             jpy_edge_retain(copy.edge);

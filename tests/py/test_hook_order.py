@@ -84,6 +84,17 @@ def test_a_hook_that_raises_stops_what_comes_later():
     assert x.grad is None
 
 
+@pytest.mark.parametrize("ask", ["s.backward()", "s.grad.mul_(5)"])
+def test_what_is_retained_is_nobody_elses(ask):
+    """The gradient that goes on is a view of it where a sum hands it on."""
+    y = leaf(1.0, 2.0)
+    s = (y + 3).sum()
+    s.retain_grad()
+    g, = janus.autograd.grad(s, [y], retain_graph=True)
+    exec(ask, {"s": s})
+    assert g.tolist() == [1.0, 1.0] and s.grad.item() != 1.0
+
+
 TEXT = """
 def rec(a, n): return a * q if n <= 0 else rec(a * p, n - 1) + r
 def f(x, n):
