@@ -72,27 +72,33 @@ static bool *dead_variables(jcv *c, const arm *arms, size_t n_slots) {
     return dead;
 }
 
+/* The SubGraph that has computed a value; main's of what is none. */
+static const jcv_ctx *made_where(jcv *c, const jcv_av *a) {
+    bool value = a->kind == AV_SCALAR || a->kind == AV_HOST || a->kind == AV_STACK;
+    return a->kind == AV_TENSOR ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->ctx
+           : value              ? a->val->ctx
+                                : c->main;
+}
+
+/* Whether it is another one than main's, `x` and those around it. */
+static bool made_elsewhere(jcv *c, const jcv_ctx *x, const jcv_av *a) {
+    const jcv_ctx *of = made_where(c, a);
+    bool other = of != c->main;
+    for (; x && other; x = x->parent)
+        other = of != x;
+    return other;
+}
+
 /* Whether a slot was made in an arm: what it held at first is a value of the arm, so nobody outside
  * knows the slot. */
-static bool made_in_arm(const jcv *c, const jcv_ctx *outside, size_t slot) {
-    const jcv_av *first = c->slot_init.data[slot];
-    bool value = first->kind == AV_STACK || first->kind == AV_SCALAR || first->kind == AV_HOST;
-    for (const jcv_ctx *x = outside; x && value; x = x->parent)
-        value = first->val->ctx != x;
-    return value && first->val->ctx != c->main;
+static bool made_in_arm(jcv *c, const jcv_ctx *outside, size_t slot) {
+    return made_elsewhere(c, outside, c->slot_init.data[slot]);
 }
 
 /* Whether what a slot holds in an arm was made in a recursion's SubGraph, which the arm was the
  * first to call: nobody outside of that knows the slot. */
 static bool made_in_call(jcv *c, const jcv_ctx *here, const jcv_av *a) {
-    bool value = a->kind == AV_SCALAR || a->kind == AV_HOST || a->kind == AV_STACK;
-    const jcv_ctx *of = a->kind == AV_TENSOR ? jcv_rec_of(c, ((jpy_tensor *)a->py)->t)->ctx
-                        : value              ? a->val->ctx
-                                             : c->main;
-    bool other = of != c->main;
-    for (const jcv_ctx *x = here; x && other; x = x->parent)
-        other = of != x;
-    return other;
+    return made_elsewhere(c, here, a);
 }
 
 static bool is_attr(const jcv *c, size_t slot) {
