@@ -296,8 +296,12 @@ jcv_av *jcv_getattr_opt(jcv *c, jcv_av *o, PyObject *name) {
             return own_attr(c, o, Py_TYPE(p), name);
         jcv_refuse(c, "the attribute %s of a function", PyUnicode_AsUTF8(name));
     }
-    if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields"))
-        return jcv_named_attr(c, o, name);
+    if (PyTuple_Check(p) && PyObject_HasAttrString((PyObject *)Py_TYPE(p), "_fields")) {
+        PyObject *d = jcv_lookup_kind(c, Py_TYPE(p), name);
+        bool data = d && Py_TYPE(d)->tp_descr_set; /* a field */
+        jcv_av *own = !data && Py_TYPE(p)->tp_dictoffset ? own_attr(c, o, Py_TYPE(p), name) : NULL;
+        return own ? own : jcv_named_attr(c, o, name);
+    }
     return instance_attr(c, o, name);
 }
 
