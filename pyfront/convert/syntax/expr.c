@@ -47,12 +47,32 @@ static jcv_av *conditional(jcv *c, jcv_val *cond, choice *x) {
     return v;
 }
 
+/* Whether an expression may end with an object whose truth it has asked for: whether CPython asks
+ * again depends on the version and on what is done with it. */
+static bool asks_truth(const jpy_tree *n) {
+    return n->kind == JPY_BOOLOP || n->kind == JPY_IFEXP || (n->kind == JPY_COMPARE && n->x.n > 1);
+}
+
+static void no_effects_since(jcv *c, const jcv_done *before) {
+    if (jcv_done_any(c, before))
+        jcv_refuse(c, "the truth of an object that is asked once or twice, with effects");
+}
+
+/* The truth of what an expression has given. */
+static int truth_of(jcv *c, const jpy_tree *n, jcv_av *a, jcv_val **out) {
+    jcv_done before = jcv_done_now(c);
+    int t = jcv_truth(c, a, out);
+    if (asks_truth(n))
+        no_effects_since(c, &before);
+    return t;
+}
+
 static jcv_av *bool_op(jcv *c, jpy_tree *n, unsigned at) {
     jcv_av *a = jcv_eval(c, n->x.v[at]);
     if (at + 1 == n->x.n)
         return a;
     jcv_val *v = NULL;
-    int t = jcv_truth(c, a, &v);
+    int t = truth_of(c, n->x.v[at], a, &v);
     if (t >= 0)
         return (t == 1) == (n->op == JPY_OR) ? a : bool_op(c, n, at + 1);
     jpy_tree *rest = jn_arena_zalloc(&c->arena, sizeof *rest);
@@ -117,7 +137,7 @@ int jcv_test(jcv *c, jpy_tree *n, jcv_val **out) {
             c->at = n;
         return test_from(c, n, 0, out);
     }
-    return jcv_truth(c, jcv_eval(c, n), out);
+    return truth_of(c, n, jcv_eval(c, n), out);
 }
 
 /* Whether evaluating it changes nothing. */
@@ -420,7 +440,10 @@ static jcv_av *eval_any(jcv *c, jpy_tree *n) {
     case JPY_UNARY:
         if (n->op == JPY_U_NOT) {
             jcv_val *v = NULL;
+            jcv_done before = jcv_done_now(c);
             int t = jcv_test(c, n, &v);
+            if (asks_truth(n->a)) /* of the value, here */
+                no_effects_since(c, &before);
             return t < 0 ? jcv_scalar(c, v) : jcv_bool(c, t);
         }
         return jcv_unary(c, n->op, jcv_eval(c, n->a));

@@ -363,7 +363,9 @@ typedef struct cases {
 static jcv_av *guard(jcv *c, void *user) {
     cases *x = user;
     jcv_bind_match(c, x->n->x.v[x->at]->a, x->o);
-    return jcv_eval(c, x->n->x.v[x->at]->b);
+    jcv_val *v = NULL;
+    int t = jcv_test(c, x->n->x.v[x->at]->b, &v);
+    return t >= 0 ? jcv_bool(c, t) : jcv_scalar(c, v);
 }
 
 static jcv_out from_case(jcv *c, cases *x);
