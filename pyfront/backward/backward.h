@@ -31,6 +31,9 @@ bool jpy_backward_between(const jpy_val *roots, const jpy_val *seeds, unsigned n
                           const jpy_edge *inputs, unsigned n_inputs, jpy_val *out);
 /* Whether this thread is in it. */
 extern _Thread_local bool jpy_backward_quiet;
+/* PyErr_CheckSignals() in the middle of a backward(): handlers find gradients on or off as the
+ * statement has them that asks for these. */
+int jpy_backward_signals(void);
 /* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
  */
 extern _Thread_local uint64_t jpy_backward_ops;

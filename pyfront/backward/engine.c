@@ -366,6 +366,17 @@ static int run_leaves(jpy_engine *e, size_t *k, size_t done) {
     return rc;
 }
 
+static _Thread_local bool no_grad_around; /* of the statement that asks for the gradients */
+
+int jpy_backward_signals(void) {
+    bool now = jpy_no_grad_mode, retains = jpy_backward_retains;
+    jpy_no_grad_mode = no_grad_around;
+    int rc = PyErr_CheckSignals();
+    jpy_no_grad_mode = now;
+    jpy_backward_retains = retains;
+    return rc;
+}
+
 /* `grouped`: the nodes have been run. */
 static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
     size_t rest = 0, leaf = e->n_nodes;
@@ -374,7 +385,7 @@ static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
             return -1;
         if (s && !rest) {
             int traced = run_stretch(e, s, &k, &rest);
-            if (traced < 0 || (traced && PyErr_CheckSignals() < 0))
+            if (traced < 0 || (traced && jpy_backward_signals() < 0))
                 return -1;
             if (traced) {
                 rest = 0;
@@ -383,7 +394,7 @@ static int run_visits(jpy_engine *e, bool grouped, jpy_stretch *s) {
         }
         rest -= rest > 0;
         int rc = run_visit(e, &e->visits.data[e->order[k]]);
-        if (rc < 0 || ((k & 1023) == 1023 && !e->between && PyErr_CheckSignals() < 0))
+        if (rc < 0 || ((k & 1023) == 1023 && !e->between && jpy_backward_signals() < 0))
             return -1;
     }
     return run_leaves(e, &leaf, e->n_nodes);
@@ -491,8 +502,9 @@ _Thread_local uint64_t jpy_backward_ops;
 _Thread_local bool jpy_backward_retains;
 
 static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, unsigned n_roots) {
-    bool retains = jpy_backward_retains, was = jpy_no_grad_mode;
+    bool retains = jpy_backward_retains, was = jpy_no_grad_mode, around = no_grad_around;
     jpy_backward_retains = e->retain_graph;
+    no_grad_around = was;
     jpy_no_grad_mode = !e->create_graph;
     int followed = e->traces && n_roots == 1 && !e->n_inputs
                        ? jpy_history_follow(roots, seeds, e->retain_graph)
@@ -507,6 +519,7 @@ static int run_all(jpy_engine *e, const jpy_val *roots, const jpy_val *seeds, un
     }
     jpy_engine_free(e);
     jpy_backward_retains = retains;
+    no_grad_around = around;
     jpy_no_grad_mode = was;
     for (unsigned i = 0; rc < 0 && i < e->n_inputs; i++)
         jpy_val_release(&e->captured[i]);

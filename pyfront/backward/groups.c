@@ -231,7 +231,7 @@ static int run_all(jpy_groups *g, janus_tensor **leaf) {
     int rc = begin(g);
     for (uint32_t d = g->n_depths; d-- > 0 && rc == 0;) {
         rc = run_depth(g, d);
-        if (rc == 0 && PyErr_CheckSignals() < 0)
+        if (rc == 0 && jpy_backward_signals() < 0)
             return -1;
     }
     if (rc == 0)

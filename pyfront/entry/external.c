@@ -356,7 +356,7 @@ static int run_gradient(region *r, const jpy_val *dout, const bool *want, jpy_va
             reached[i] = want[i] && (waits || any_reached(&r->stage->in.data[i], dout, r->n_out));
         memcpy(reached + r->n_in, want + r->n_in, r->n_found * sizeof *want);
         while ((st = jpy_stage_run_gradient(&x, din)) == JANUS_CANCELLED)
-            if (jpy_backward_quiet || PyErr_CheckSignals() < 0)
+            if (jpy_backward_quiet || jpy_backward_signals() < 0)
                 break;
     }
     int rc = st == JANUS_OK && n_marks ? check_reached(r, marks) : 0;

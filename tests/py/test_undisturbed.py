@@ -39,7 +39,7 @@ class Caller:
         self.f, self.want, self.n, self.depth, self.wrong = f, want, 0, 0, []
 
     def __call__(self, *unused):
-        if self.depth > 1:
+        if self.depth > 1 or not janus.is_grad_enabled():  # where the program has them off
             return
         self.depth += 1
         self.n += 1
@@ -94,9 +94,8 @@ def test_the_collector_calls(kind):
         assert gc.isenabled()
 
 
-# Not training: a handler may come while the program has gradients off.
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
-@pytest.mark.parametrize("kind", [k for k in PROGRAMS if k != "training"])
+@pytest.mark.parametrize("kind", PROGRAMS)
 def test_handlers_compute(kind):
     for turn in range(4):
         call = Caller(*made(kind, turn))
@@ -139,3 +138,37 @@ def test_what_handlers_raise(kind):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert not sys.exc_info()[0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+@pytest.mark.parametrize("decorated", [False, True])
+@pytest.mark.parametrize("grad", [True, False])
+def test_handlers_find_gradients_as_the_program_has_them(decorated, grad):
+    """Also in the middle of a backward(), of which the tape's ops are recorded or not."""
+    p = janus.ones(2, requires_grad=True)
+
+    def rec(x, n):
+        return x if n == 0 else rec(x * p, n - 1)
+
+    def f(n):
+        x = janus.ones(2)
+        for _ in range(20):
+            x = rec(x, n)
+        return x.sum()
+
+    f, seen = janus.function(f) if decorated else f, []
+    old = signal.signal(signal.SIGALRM, lambda *unused: seen.append(janus.is_grad_enabled()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        for _ in range(6):
+            losses = [f(300) for _ in range(3)]
+            with janus.set_grad_enabled(grad):
+                del seen[:]
+                for loss in losses:
+                    loss.backward()
+                got = list(seen)
+            assert all(on == grad for on in got)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert janus.is_grad_enabled()
