@@ -389,7 +389,7 @@ def folders():
     return trainer(lambda t: net(t).pow(2).sum(), params), lambda rng: (Folder("root", [make(rng, 2) for _ in range(2)]),), params
 
 
-PROGRAMS = {html: 0.85, compiler: 0.4, decision_tree: 0.85, ast_model: 0.0, inside_outside: 0.6, scene_graph: 0.6, tokens_to_tree: 0.0,
+PROGRAMS = {html: 0.85, compiler: 0.25, decision_tree: 0.85, ast_model: 0.0, inside_outside: 0.6, scene_graph: 0.6, tokens_to_tree: 0.0,
             hierarchy: 0.2, chess: 0.0, folders: 0.0}
 
 
