@@ -80,25 +80,12 @@ static const jcv_ctx *made_where(jcv *c, const jcv_av *a) {
                                 : c->main;
 }
 
-/* Whether it is another one than main's, `x` and those around it. */
-static bool made_elsewhere(jcv *c, const jcv_ctx *x, const jcv_av *a) {
+/* Whether that is another one than main's, `here` and those around it: nobody there knows a slot
+ * that began with the value, nor one that got it in an arm which was the first to call a recursion.
+ */
+static bool made_elsewhere(jcv *c, const jcv_ctx *here, const jcv_av *a) {
     const jcv_ctx *of = made_where(c, a);
-    bool other = of != c->main;
-    for (; x && other; x = x->parent)
-        other = of != x;
-    return other;
-}
-
-/* Whether a slot was made in an arm: what it held at first is a value of the arm, so nobody outside
- * knows the slot. */
-static bool made_in_arm(jcv *c, const jcv_ctx *outside, size_t slot) {
-    return made_elsewhere(c, outside, c->slot_init.data[slot]);
-}
-
-/* Whether what a slot holds in an arm was made in a recursion's SubGraph, which the arm was the
- * first to call: nobody outside of that knows the slot. */
-static bool made_in_call(jcv *c, const jcv_ctx *here, const jcv_av *a) {
-    return made_elsewhere(c, here, a);
+    return of != c->main && !jcv_encloses(of, here);
 }
 
 static bool is_attr(const jcv *c, size_t slot) {
@@ -264,9 +251,9 @@ jcv_out jcv_branch_at(jcv *c, const jpy_tree *n_if, jcv_val *cond, jcv_arm_fn fn
             continue;
         if (i >= before.n && jcv_is_place(c, i, place.ctx, &outer) && !outer)
             continue; /* of a tensor made in a branch */
-        if (i >= before.n && made_in_arm(c, place.ctx, i))
+        if (i >= before.n && made_elsewhere(c, place.ctx, c->slot_init.data[i]))
             continue;
-        if (i >= before.n && !outer && !is_attr(c, i) && made_in_call(c, arms[0].ctx, a))
+        if (i >= before.n && !outer && !is_attr(c, i) && made_elsewhere(c, arms[0].ctx, a))
             continue;
         if (i >= before.n && i >= arms[0].state.n && !outer && !jcv_is_kept(c, (uint32_t)i))
             continue; /* made in the second branch: nothing outside knows it, but see attributes */

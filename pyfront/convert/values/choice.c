@@ -41,14 +41,10 @@ bool jcv_is_functions(PyObject *v) {
 /* Of records of functions, `{"add": (add, 2), ...}`, one is what each arm of the graph knows: with
  * the function go its numbers. */
 static jcv_av *record(jcv *c, jcv_av *d, jcv_av *key) {
-    bool any = false;
-    PyObject *k, *v, *types = jcv_types_of(c, key);
-    Py_ssize_t pos = 0;
-    while (PyDict_Next(d->py, &pos, &k, &v))
-        any = any || holds_callable(v);
+    PyObject *types = jcv_types_of(c, key);
     bool text =
         PyList_GET_SIZE(types) == 1 && PyList_GET_ITEM(types, 0) == (PyObject *)&PyUnicode_Type;
-    return any && text ? jcv_getitem(c, d, jcv_which_key(c, d->py, key)) : NULL;
+    return text && jcv_is_functions(d->py) ? jcv_getitem(c, d, jcv_which_key(c, d->py, key)) : NULL;
 }
 
 static void option(jcv *c, jcv_av *x, jcv_av *key, jcv_av *v) {

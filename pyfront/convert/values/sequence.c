@@ -369,20 +369,6 @@ static jcv_av *all_over(jcv *c, const jcv_av *generator, jcv_av *items) {
     return jcv_try_all(c, g);
 }
 
-/* Those of all items that a slice with known bounds takes. */
-static jcv_av *part_of_all(jcv *c, const jcv_av *slice, const jcv_av *all) {
-    Py_ssize_t start, stop, step;
-    if (!all || PySlice_Unpack(slice->py, &start, &stop, &step) < 0) {
-        PyErr_Clear();
-        return NULL;
-    }
-    Py_ssize_t n = PySlice_AdjustIndices(all->n, &start, &stop, step);
-    jcv_av **items = jcv_alloc(c, (size_t)(n + 1) * sizeof *items);
-    for (Py_ssize_t i = 0; i < n; i++)
-        items[i] = all->items[start + i * step];
-    return jcv_tuple(c, items, (unsigned)n);
-}
-
 /* A map() of one iterable that nothing was taken of. */
 static bool is_map(const jcv *c, const jcv_av *a) {
     bool map = a->kind == AV_SEQ && a->slot && a->text && !strcmp(a->text, "map");
@@ -404,8 +390,10 @@ jcv_av *jcv_all_assumed(jcv *c, jcv_av *a) {
         return all_over(c, a, jcv_all_assumed(c, a->items[0]));
     if (is_map(c, a))
         return mapped(c, a, jcv_all_assumed(c, a->items[0]));
-    if (jcv_is_slice(a) && a->self)
-        return part_of_all(c, a->self, jcv_all_assumed(c, a->items[0]));
+    if (jcv_is_slice(a) && a->self) {
+        jcv_av *all = jcv_all_assumed(c, a->items[0]);
+        return all ? jcv_getitem(c, all, a->self) : NULL;
+    }
     if (a->kind == AV_SEQ && a->site && a->site->kind == JPY_LISTCOMP)
         jcv_peel_loop(c, a->site);
     if (a->kind != AV_HOST)
