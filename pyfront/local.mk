@@ -56,6 +56,7 @@ pyfront__C_la_SOURCES = \
 	pyfront/call/nested.c \
 	pyfront/call/object.c \
 	pyfront/call/object.h \
+	pyfront/call/phases.c \
 	pyfront/call/policy.c \
 	pyfront/call/policy.h \
 	pyfront/call/region.c \

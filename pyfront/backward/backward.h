@@ -37,6 +37,8 @@ int jpy_backward_signals(void);
 /* Ops that calls of it on this thread have run one by one, of which jn_ops_run has counted as many.
  */
 extern _Thread_local uint64_t jpy_backward_ops;
+/* Calls of it, those for `autograd.grad` included, of all threads. */
+extern uint64_t jpy_backward_runs;
 /* Stretches of histories that came for the first time, or the second, when their graph is made
  * (pyfront/backward/stretch.h). */
 extern uint64_t jpy_stretches_new;

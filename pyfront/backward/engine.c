@@ -498,6 +498,7 @@ static int collect(jpy_engine *e, const jpy_val *roots, unsigned n_roots) {
 }
 
 _Thread_local uint64_t jpy_backward_ops;
+uint64_t jpy_backward_runs;
 
 _Thread_local bool jpy_backward_retains;
 
@@ -537,6 +538,7 @@ int jpy_backward(const jpy_val *roots, const jpy_val *seeds, unsigned n_roots,
                     .noting = jpy_groups_possible(create_graph),
                     .traces = jpy_stretches_possible(create_graph)};
     uint64_t ops = jn_ops_run.eager;
+    jpy_backward_runs++;
     int rc = run_all(&e, roots, seeds, n_roots);
     jpy_backward_ops += jn_ops_run.eager - ops;
     return rc;

@@ -461,6 +461,10 @@ static PyObject *held_call(jpy_function *f, PyObject *const *args, size_t nargsf
     jpy_outcome discarded = {NONE_RAN, NULL, NULL, false};
     PyObject *result = NULL;
     bool rests = jpy_resting(f); /* it has a skeleton, which may pay */
+    if (JN_UNLIKELY(f->phases.state) && !f->plain && !rests && jpy_phase_plain(f)) {
+        rests = true;
+        f->undressed += f->skeleton && !f->undressed;
+    }
     if (!rests && by_any_entry(f, &call, nargsf, false, &discarded, &result))
         return result;
     if (JN_UNLIKELY(jpy_stored_on) && !f->entries.n && !f->plan && !f->plain)

@@ -7,9 +7,9 @@
  * are compared: what else the machine does only makes calls slower.  Where calls have different
  * amounts to do it is the time for each op that is compared: shadows (verify/verify.h) tell how
  * many ops of a graph stand for one of CPython's.  Of a graph whose results require grad the
- * forward half is seen only, so for these the time from call to call is compared, too.  A function
- * whose entries are all slow runs imperatively for many calls, without looking, before it is tried
- * again.
+ * forward half is seen only, so for these the time from call to call is compared, too, and where
+ * one backward() is of many calls that of many calls together (phases.c).  A function whose entries
+ * are all slow runs imperatively for many calls, without looking, before it is tried again.
  *
  * Conversions are paid for by what the function has run: beyond the first ones they cost a tenth of
  * that, what their graphs have run, and a lump that is lent once.  Once it has run for a second all
@@ -60,6 +60,8 @@ static const int64_t SLOW_NS = 5000000;
 static const int64_t LONG_NS = 50000000;
 static const double FAR = 4;
 static const double NEAR = 1.1;
+/* A graph whose calls take a smaller share pays, whatever its gradient takes. */
+static const double CLEARLY = 0.4;
 
 /* jpy_py_clock; look 0: none is */
 static struct { int64_t eager, graph, look, conversion, shape, looks, conversions; } modelled;
@@ -101,6 +103,8 @@ static uint64_t others(const jpy_trial *t) {
     uint64_t shapes = t->state == JPY_TRIAL_WARM ? 0 : jn_ops_run.shapes;
     return conversions + put_off + shapes;
 }
+
+uint64_t jpy_made_here(void) { return conversions + put_off + jn_ops_run.shapes; }
 
 static bool alike(double a, double b) { return a <= ALIKE * b && b <= ALIKE * a; }
 
@@ -156,9 +160,15 @@ static double between(const jpy_pace *p, double ratio, double ops) {
     return most > few ? small + (large - small) * (ops - few) / (most - few) : small;
 }
 
+/* What the smallest and a largest call take together. */
+static double ends(const jpy_pace *p) { return (double)p->ns + p->op_ns * (double)p->most; }
+
 /* The share where the smallest or the largest calls of both kinds are not alike; 0: the ones
- * are all larger than the others. */
+ * are all larger than the others.  Where nothing is known of the ops of the one kind in the other
+ * one's, both have met the same calls, since they take turns. */
 static double share_between(const jpy_pace *graph, const jpy_pace *plain, double ratio) {
+    if (ratio <= 0)
+        return ends(graph) / ends(plain);
     double few = fmax((double)graph->few / ratio, (double)plain->few);
     double most = fmin((double)graph->most / ratio, (double)plain->most);
     double all = (double)graph->ops / ratio + (double)plain->ops;
@@ -257,8 +267,11 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start) 
     t->n++;
     t->state = __builtin_parity(t->n) ? JPY_TRIAL_PLAIN : JPY_TRIAL_GRAPH;
     t->state = decide(t);
-    if (t->state == JPY_TRIAL_PAYS)
+    if (t->state == JPY_TRIAL_PAYS) {
         t->left = t->paid = t->paid ? 2 * t->paid : FIRST_PAID;
+        if (t->tracked && t != &f->trial && share(t, &t->graph, &t->plain) > CLEARLY)
+            jpy_phases_begin(f);
+    }
     if (t->state != JPY_TRIAL_SLOW)
         return false;
     f->slow++;

@@ -16,7 +16,9 @@ typedef enum jpy_trial_state {
 
 enum { JPY_UNHIT = 4 }; /* conversions of which none was hit: parts may do better than the whole */
 
-int64_t jpy_now(void);          /* nanoseconds; 0 where `f` measures nothing */
+int64_t jpy_now(void); /* nanoseconds; 0 where `f` measures nothing */
+/* What calls of this thread have converted, were to convert and have compiled. */
+uint64_t jpy_made_here(void);
 int64_t jpy_worked(void);       /* processor time of this thread, nanoseconds */
 int64_t jpy_processor_ns(void); /* that of all threads of the process */
 /* _clock(eager, graph, look, conversion=0, shape=0), for tests: time goes on by so many nanoseconds
@@ -32,6 +34,11 @@ bool jpy_trial_end(jpy_function *f, jpy_trial *t, bool graph, jpy_timing start);
 void jpy_trial_ran(const jpy_trial *t, uint64_t ops);
 /* To be timed again, after a rest. */
 void jpy_trial_anew(jpy_trial *t);
+/* Graphs of f were found to pay by their calls alone: they are compared with all that follows
+ * (phases.c). */
+void jpy_phases_begin(jpy_function *f);
+/* Where they are being: whether this call, which was counted, is to be CPython's. */
+bool jpy_phase_plain(jpy_function *f);
 /* Whether f may be converted once more: what that has cost stays below a share of its run time. */
 bool jpy_may_convert(const jpy_function *f);
 /* A conversion of f has ended that began at these times of jpy_now() and jpy_worked().  What was

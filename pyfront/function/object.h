@@ -51,6 +51,16 @@ typedef struct jpy_trial { /* policy.h */
     double least, most;  /* ops of the graph for each of CPython's, where both ran */
 } jpy_trial;
 
+/* Graphs against CPython's calls, many at a time (call/phases.c). */
+typedef struct jpy_phases {
+    int state;
+    unsigned turns, again; /* that are over; begun again in this one */
+    /* when this one began: of the function, of the process, of this thread */
+    uint64_t calls, backs, made;
+    int64_t since;
+    double graph, plain; /* ns a call at their best; 0: none yet */
+} jpy_phases;
+
 /* How often, and since when, something was reached (call/nested.h). */
 typedef struct jpy_warmth {
     unsigned reached;
@@ -168,6 +178,7 @@ typedef struct jpy_function {
     unsigned loose_dims;        /* the same of entries for dims of any size */
     uint64_t slow;              /* entries that were found slow */
     uint64_t rest, rest_length; /* calls until slow entries are tried again */
+    jpy_phases phases;
     const void *rests; /* the thread of which such a call goes on: what it calls in turn is none */
     unsigned met_slow; /* calls in a row, of those that were asked about, that a slow entry took */
     unsigned unlooked; /* calls to come that are not asked */

@@ -492,3 +492,51 @@ def test_regions_are_compared_by_what_calls_have_to_do(clock, seed):
     for k in range(200):
         g(x, rng.choice([3, 20, 60]))
     assert REST not in janus.explain(g), janus.explain(g)
+
+
+def cell(h, x, w):
+    return ((h @ w + x).tanh() * (x - h).sigmoid() + h * x).tanh()
+
+
+@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize("calls", [1, 7, 40])
+@pytest.mark.parametrize("after", [0, 400])
+def test_what_follows_a_call_counts(clock, after, calls, regions):
+    """One gradient of many calls is in none of them: a graph whose calls are faster is given up where what follows is slower by more."""
+    clock(100, 70, 1)
+    f = janus.function(cell, measure=True, regions=regions)
+    w = janus.full((3, 3), 0.1).requires_grad_()
+    x, taken = janus.ones(2, 3), []
+    for step in range(12000 // calls):
+        h, had = x, f.stats()["graph"]
+        for _ in range(calls):
+            h = f(h, x, w)
+        h.sum().backward()
+        w.grad = None
+        taken.append(f.stats()["graph"] - had)
+        for _ in range(after * taken[-1] // 10):  # what graphs have made slower
+            x * 1
+    last = taken[len(taken) * 3 // 4:]
+    share = sum(last) / (calls * len(last))
+    assert share < 0.3 if after else share > 0.7, (taken, janus.explain(f))
+
+
+@pytest.mark.parametrize("graph, pays", [(5, True), (400, False)])
+@pytest.mark.parametrize("pattern", itertools.product((0, 1), repeat=4))
+def test_calls_whose_ops_say_nothing_are_compared(clock, pattern, graph, pays):
+    """A graph has some ops a call for each of CPython's in small calls and others in large ones (its memo): both ways have met both."""
+    clock(100, graph, 1)
+
+    def fold(node, w, memo=None):
+        memo = {} if memo is None else memo
+        if id(node) not in memo:
+            kids = [fold(kid, w, memo) for kid in node.kids]
+            memo[id(node)] = (kids[0] + kids[-1]) * w if kids else w
+        return memo[id(node)]
+
+    trees, w = [full_tree(1), full_tree(3)], janus.ones(4)
+    f = janus.function(fold, measure=True, regions=False)
+    for k in range(300):
+        f(trees[pattern[k % 4]], w)
+    s = f.stats()
+    assert (s["slow"] > 0, s["graph"] >= 40) == (not pays, pays), (s, janus.explain(f))
