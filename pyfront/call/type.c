@@ -82,6 +82,8 @@ static void function_dealloc(PyObject *self) {
     Py_CLEAR(f->notes);
     Py_CLEAR(f->history);
     Py_CLEAR(f->reason);
+    for (unsigned i = 0; i < JPY_TREES; i++)
+        Py_CLEAR(f->trees[i]);
     Py_CLEAR(f->failed);
     jn_deferral_release(f->together.deferral);
     PyObject_GC_Del(self);

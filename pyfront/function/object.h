@@ -17,7 +17,7 @@
 
 typedef struct jpy_entry jpy_entry;
 
-enum { JPY_MAX_ENTRIES = 64 };
+enum { JPY_MAX_ENTRIES = 64, JPY_TREES = 16 };
 
 /* Where a call begins that is to be timed; ns 0: it is not. */
 typedef struct jpy_timing {
@@ -150,14 +150,18 @@ typedef struct jpy_function {
                            shadow runs twice (verify/nudge.c) */
     bool checkpoint;    /* activations are computed again by gradients */
     bool convert_first; /* before a call that is run imperatively, not after it */
-    bool differentiated;  /* a gradient was asked for that graphs with effects do not have */
-    bool asked_in_vain;   /* ... of one that had run: no graph with a history is run again */
-    bool recorded_again;  /* a gradient of one was differentiated */
-    bool looked, near;    /* whether its first call reaches the package was asked; it does */
-    bool recurs_inside;   /* of a conversion: a function made inside calls itself ... */
-    bool recurs_fixed;    /* ... or one whose objects are parts of a module, which do not change */
-    bool recurs_parts;    /* ... or one that goes down containers whose contents are known */
-    bool unrolls;         /* ... and such ones are unrolled */
+    bool differentiated; /* a gradient was asked for that graphs with effects do not have */
+    bool asked_in_vain;  /* ... of one that had run: no graph with a history is run again */
+    bool recorded_again; /* a gradient of one was differentiated */
+    bool looked, near;   /* whether its first call reaches the package was asked; it does */
+    bool recurs_inside;  /* of a conversion: a function made inside calls itself ... */
+    bool recurs_fixed;   /* ... or one whose objects are parts of a module, which do not change */
+    bool recurs_parts;   /* ... or one that goes down containers whose contents are known */
+    bool unrolls;        /* ... and such ones are unrolled */
+    bool unrolls_tree;   /* ... and so is what goes over objects of the program's */
+    PyObject *tree;      /* the first of these, borrowed for as long as the conversion lasts */
+    PyObject *trees[JPY_TREES]; /* those of the last such calls, weakly; owned, or NULL */
+    unsigned n_trees;
     unsigned plain;       /* nested plain calls going on ... */
     unsigned long thread; /* ... in this thread */
     jpy_verify verify;    /* when graphs are compared with CPython: verify/verify.h */

@@ -92,6 +92,26 @@ static bool is_fixed(const jcv *c, jcv_av *const *args, unsigned n) {
     return any;
 }
 
+/* The object of the program's that a call goes over, where it is known and no run decides which it
+ * is; NULL: none is. */
+static PyObject *object_met(jcv_av *const *args, unsigned n) {
+    PyObject *o = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        if (args[i]->kind == AV_HOST)
+            return NULL;
+        if (!o && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i]) &&
+            !jcv_number_kind(args[i]) && !PyFunction_Check(args[i]->py))
+            o = args[i]->py;
+    }
+    return o;
+}
+
+/* The first one of a conversion is what its call is known by. */
+static void meet_tree(jcv *c, jcv_av *const *args, unsigned n) {
+    if (!c->f->tree)
+        c->f->tree = object_met(args, n);
+}
+
 /* Whether a call gets less than one that it is in: parts of containers whose contents are known, as
  * in `def detached(h): return h.detach() if is_tensor(h) else tuple(map(detached, h))`. */
 static bool is_part(const jcv_frame *in, const jcv_frame *of) {
@@ -100,8 +120,9 @@ static bool is_part(const jcv_frame *in, const jcv_frame *of) {
 
 /* It is not to be a SubGraph in this attempt. */
 static bool unrolls(const jcv *c, const jcv_frame *fr, jcv_av *const *args, unsigned n) {
-    return c->f->unrolls && (!fr->func || is_fixed(c, args, n) ||
-                             (c->f->recurs_parts && fr->nested != JCV_NOT_KNOWN));
+    return c->f->unrolls &&
+           (!fr->func || is_fixed(c, args, n) || (c->f->unrolls_tree && object_met(args, n)) ||
+            (c->f->recurs_parts && fr->nested != JCV_NOT_KNOWN));
 }
 
 /* A function that earlier conversions found to be recursive, where it gets an object of another
@@ -115,6 +136,7 @@ static jcv_rec_fn *known_before(jcv *c, jcv_frame *fr, jcv_av **args, unsigned n
     for (unsigned i = 0; i < n; i++)
         if (x.by_value[i] && args[i]->kind == AV_PY && args[i]->src && !jcv_is_const(args[i])) {
             jcv_rec_fn *f = learn_fn(c, fr, n);
+            meet_tree(c, args, n);
             c->f->recurs_inside = c->f->recurs_inside || !fr->func;
             c->f->recurs_fixed = c->f->recurs_fixed || is_fixed(c, args, n);
             memcpy(f->by_value, x.by_value, n);
@@ -377,15 +399,17 @@ static void look_for_recursion(jcv *c, jcv_frame *fr, jcv_av *const *args, unsig
         }
         c->f->recurs_inside = c->f->recurs_inside || !fr->func;
         bool fixed = is_fixed(c, args, n), part = is_part(fr, x);
-        bool known = fixed || (part && c->f->recurs_parts);
+        bool tree = c->f->unrolls_tree && object_met(args, n);
+        bool known = fixed || tree || (part && c->f->recurs_parts);
         c->f->recurs_fixed = c->f->recurs_fixed || fixed;
         if (fr->func && known && c->f->unrolls &&
             ++c->unrolled > (fixed ? MOST_UNROLLED : MOST_PARTS))
-            jcv_refuse(c, "a recursion over many objects of a module, or parts of a container");
+            jcv_refuse(c, "a recursion over many objects, or parts of a container, that are known");
         if (c->f->unrolls && (!fr->func || known)) {
             look_for_end(c, fr, args, n);
             return;
         }
+        meet_tree(c, args, n);
         learn_fn(c, fr, n)->parts = part;
         restart(c, "a recursion was found");
     }

@@ -328,6 +328,37 @@ static jpy_entry *widen(jpy_function *f, const jpy_call *call, PyObject *numbers
     return e;
 }
 
+/* Whether a call that goes over the same tree came before. */
+static bool met_before(jpy_function *f) {
+    PyObject *ref = f->tree ? PyWeakref_NewRef(f->tree, NULL) : NULL; /* the one that it has */
+    bool met = false;
+    PyErr_Clear();
+    for (unsigned i = 0; i < JPY_TREES && ref; i++)
+        met = met || f->trees[i] == ref;
+    if (!met && ref)
+        Py_XSETREF(f->trees[f->n_trees++ % JPY_TREES], Py_NewRef(ref));
+    Py_XDECREF(ref);
+    return met;
+}
+
+/* A graph for the tree of this call alone, which has come again: its objects are the same in each
+ * epoch of many a program.  `all`: the graph for all trees, or NULL; it is freed where most runs of
+ * such ones were in vain, as what its calls return is not what it was in those that were seen. */
+static jpy_entry *convert_tree(jpy_function *f, const jpy_call *call, jpy_entry *all, char *reason,
+                               size_t size) {
+    enum { IN_VAIN = 8 };
+    bool asks;
+    if (!met_before(f) || (all && (f->fallbacks < IN_VAIN || f->fallbacks < f->graph)))
+        return all;
+    jpy_note(f, "one graph a tree: %s", all ? "those for all were discarded" : reason);
+    f->unrolls = f->unrolls_tree = true;
+    jpy_entry *e = convert_once(f, call, 0, &asks, reason, size);
+    f->unrolls = f->unrolls_tree = false;
+    if (e && all)
+        jpy_entry_free(all);
+    return e ? e : all;
+}
+
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     char reason[800] = "";
     bool still = jpy_rng_still;
@@ -336,6 +367,7 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
     f->recurs_inside = f->recurs_fixed = f->recurs_parts = false;
+    f->tree = NULL;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
@@ -382,6 +414,8 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
         e = convert_once(f, call, 0, &asks, reason, sizeof reason);
     if (e && numbers)
         e = widen(f, call, numbers, e);
+    if (e || narrow)
+        e = convert_tree(f, call, e, reason, sizeof reason);
     Py_XDECREF(numbers);
     jpy_rng_still = still;
     if (!e && further) {
