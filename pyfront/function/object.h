@@ -159,7 +159,8 @@ typedef struct jpy_function {
     bool recurs_parts;   /* ... or one that goes down containers whose contents are known */
     bool unrolls;        /* ... and such ones are unrolled */
     bool unrolls_tree;   /* ... and so is what goes over objects of the program's */
-    PyObject *tree;      /* the first of these, borrowed for as long as the conversion lasts */
+    bool by_trees;       /* some of its graphs are of one tree each */
+    PyObject *tree;      /* the first of these; owned while a conversion lasts */
     PyObject *trees[JPY_TREES]; /* those of the last such calls, weakly; owned, or NULL */
     unsigned n_trees;
     unsigned plain;       /* nested plain calls going on ... */

@@ -109,7 +109,7 @@ static PyObject *object_met(jcv_av *const *args, unsigned n) {
 /* The first one of a conversion is what its call is known by. */
 static void meet_tree(jcv *c, jcv_av *const *args, unsigned n) {
     if (!c->f->tree)
-        c->f->tree = object_met(args, n);
+        c->f->tree = Py_XNewRef(object_met(args, n));
 }
 
 /* Whether a call gets less than one that it is in: parts of containers whose contents are known, as

@@ -342,21 +342,31 @@ static bool met_before(jpy_function *f) {
 }
 
 /* A graph for the tree of this call alone, which has come again: its objects are the same in each
- * epoch of many a program.  `all`: the graph for all trees, or NULL; it is freed where most runs of
- * such ones were in vain, as what its calls return is not what it was in those that were seen. */
-static jpy_entry *convert_tree(jpy_function *f, const jpy_call *call, jpy_entry *all, char *reason,
-                               size_t size) {
+ * epoch of many a program.  Not where some call had a graph for all trees, which this one may get
+ * when its parts are known.  `all`: the graph for all trees, or NULL; it is freed where most runs
+ * of such ones were in vain, as what its calls return is not what it was in those that were seen.
+ */
+static jpy_entry *convert_tree(jpy_function *f, const jpy_call *call, jpy_entry *all,
+                               const char *reason) {
     enum { IN_VAIN = 8 };
-    bool asks;
-    if (!met_before(f) || (all && (f->fallbacks < IN_VAIN || f->fallbacks < f->graph)))
+    char why[800]; /* what was refused before, and where, is what there is to be said */
+    bool asks, differentiated = f->differentiated;
+    unsigned line = f->refused_line, col = f->refused_col, refusals = f->word.refusals;
+    if (!met_before(f) || (!all && f->entries.n && !f->by_trees) ||
+        (all && (f->fallbacks < IN_VAIN || f->fallbacks < f->graph)))
         return all;
     jpy_note(f, "one graph a tree: %s", all ? "those for all were discarded" : reason);
     f->unrolls = f->unrolls_tree = true;
-    jpy_entry *e = convert_once(f, call, 0, &asks, reason, size);
+    jpy_entry *e = convert_once(f, call, 0, &asks, why, sizeof why);
     f->unrolls = f->unrolls_tree = false;
     if (e && all)
         jpy_entry_free(all);
-    return e ? e : all;
+    f->by_trees = f->by_trees || e;
+    if (e)
+        return e;
+    f->differentiated = differentiated, f->refused_line = line, f->refused_col = col;
+    f->word.refusals = refusals;
+    return all;
 }
 
 jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
@@ -367,7 +377,6 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     f->refused_usual = false;
     bool dims = jpy_hints_dims(f), asks = false;
     f->recurs_inside = f->recurs_fixed = f->recurs_parts = false;
-    f->tree = NULL;
     if (dims) {
         e = convert_images(f, call, reason, sizeof reason);
         if (!e) {
@@ -415,7 +424,8 @@ jpy_entry *jpy_convert(jpy_function *f, const jpy_call *call) {
     if (e && numbers)
         e = widen(f, call, numbers, e);
     if (e || narrow)
-        e = convert_tree(f, call, e, reason, sizeof reason);
+        e = convert_tree(f, call, e, reason);
+    Py_CLEAR(f->tree);
     Py_XDECREF(numbers);
     jpy_rng_still = still;
     if (!e && further) {
